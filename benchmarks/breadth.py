@@ -1,8 +1,8 @@
 """Some 400 single calls over every family of ops, forward and with their gradients.
 
-Each family is a table: name -> (function, shapes of its float32 operands). A case
-times the call without recording; operands whose family has gradients give a second
-case, ``..., grad``: the recorded call and its backward from a gradient of ones.
+Each family is a table: name -> (function, shapes of its float32 operands). A case times
+the call without recording; in families with gradients there is a second case, ``...,
+grad``: the recorded call and its backward from a gradient of ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Table = dict[str, Row]
 
 
 def breadth(torch: Any) -> dict[str, Case]:
-    """Every case by name; those of families with gradients come twice."""
+    """Every case by name; those of families with gradients are listed twice."""
     cases: dict[str, Case] = {}
     for table in (layers, _spectra, _pointwise, _reductions, _moving, _matrices):
         for name, (function, shapes) in table(torch).items():
-            given = [shapes] if isinstance(shapes, tuple) else shapes
-            cases[name] = lambda f=function, s=given: _forward(torch, f, s)
-            cases[f"{name}, grad"] = lambda f=function, s=given: _both(torch, f, s)
+            listed = [shapes] if isinstance(shapes, tuple) else shapes
+            cases[name] = lambda f=function, s=listed: _forward(torch, f, s)
+            cases[f"{name}, grad"] = lambda f=function, s=listed: _both(torch, f, s)
     for name, make in _without_gradients(torch):
         cases[name] = make
     return cases
@@ -56,8 +56,8 @@ def _both(
     gradients = [torch.ones_like(y) for y in outputs]
 
     def call() -> object:
-        made = [y for y in _listed(function(*operands)) if y.requires_grad]
-        return torch.autograd.grad(made, operands, gradients, allow_unused=True)
+        outputs = [y for y in _listed(function(*operands)) if y.requires_grad]
+        return torch.autograd.grad(outputs, operands, gradients, allow_unused=True)
 
     return call
 
@@ -142,7 +142,7 @@ def _reductions(torch: Any) -> Table:
 
 
 def _moving(torch: Any) -> Table:
-    """What moves elements: copies, joins, padding, indices."""
+    """Ops that move elements: copies, joins, padding, indexing."""
     functional, square = torch.nn.functional, (512, 512)
     rows = torch.randint(0, 10_000, (4096,))
     wide = torch.randint(0, 512, (4096, 64))
@@ -207,7 +207,7 @@ def _moving(torch: Any) -> Table:
 
 
 def _of_few_columns(torch: Any) -> Table:
-    """Copies whose innermost dim has less elements than a vector has lanes."""
+    """Copies whose innermost dim is shorter than a vector."""
     shuffle = torch.nn.functional.pixel_shuffle
     return {
         "pixel_shuffle by 3": (lambda x: shuffle(x, 3), (8, 63, 28, 28)),
@@ -233,7 +233,7 @@ def _of_few_columns(torch: Any) -> Table:
 
 
 def _matrices(torch: Any) -> Table:
-    """Products, distances, LAPACK of one matrix and of many small ones."""
+    """Products, distances, and LAPACK on one matrix and on many small ones."""
     linalg, table = torch.linalg, {}
 
     def definite(x: Any) -> Any:
@@ -278,7 +278,7 @@ def _matrices(torch: Any) -> Table:
 
 
 def _without_gradients(torch: Any) -> Iterator[tuple[str, Case]]:
-    """Calls of integers and bools, and draws."""
+    """Calls on integers and bools, and random draws."""
     sorted_values = torch.randn(10_000).sort()[0]
     values, integers = torch.randn(100_000), torch.randint(0, 1000, (100_000,))
     x, big = torch.randn(512, 512), torch.randn(1_000_000)

@@ -1,7 +1,7 @@
 """The benchmark cases: group -> (torch-like module -> {name: maker of a function}).
 
-A maker runs once, outside the timing, and returns what is timed. The groups of
-``MEASURED`` take their times themselves, in processes of their own.
+A maker runs once, outside the timing, and returns the timed function. The groups of
+``MEASURED`` time themselves, in their own processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Case = Callable[[], Callable[[], object]]
 
 
 def overhead(torch: Any) -> dict[str, Case]:
-    """Small calls, whose time is all overhead."""
+    """Small calls, whose time is mostly overhead."""
     functional = torch.nn.functional
     a, b = torch.randn(4, 4), torch.randn(4, 4)
     row = torch.randn(4)
@@ -122,11 +122,11 @@ def training(torch: Any) -> dict[str, Case]:
 
 def models(torch: Any) -> dict[str, Case]:
     """Training steps and inference of the networks in `networks.py`."""
-    made: dict[str, Case] = {}
+    cases: dict[str, Case] = {}
     for name, make in networks(torch).items():
-        made[f"{name}, train"] = lambda make=make: make()[0]
-        made[f"{name}, infer"] = lambda make=make: make()[1]
-    return made
+        cases[f"{name}, train"] = lambda make=make: make()[0]
+        cases[f"{name}, infer"] = lambda make=make: make()[1]
+    return cases
 
 
 GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {

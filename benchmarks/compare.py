@@ -1,14 +1,15 @@
 """Speed of Pellucid beside PyTorch: the same code, the same machine, one run.
 
-One worker process per side runs in turn (A B A B ...); each case keeps its best time
-per side, because shared machines only ever add time. Prints torch time / pellucid time
-(above 1: Pellucid is faster) and the geometric mean of each group.
+One worker process per side runs in turn (A B A B ...); the best time of each case and
+side counts, because shared machines only ever add time. Prints torch time / pellucid
+time (above 1: Pellucid is faster) and the geometric mean of each group.
 
     python benchmarks/compare.py [--groups overhead,training] [--rounds 5] [--only RE]
 
 ``--record`` writes the best times to a section of ``results.json``, from which the
-documents' tables are made (`tools/figures.py`): "compare", or the name that follows.
-`cases.py` holds the cases. PyTorch may live in another environment: `--torch-python`.
+documents' tables are made (`tools/figures.py`): "compare", or the given name.
+`cases.py` holds the cases. PyTorch may be installed in another environment:
+`--torch-python`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main() -> None:
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(best, indent=1))
     if options.record and not (artefacts := oversubscribed(best)):
-        others = max(0.0, os.getloadavg()[1] - 1)  # one is ours
+        others = max(0.0, os.getloadavg()[1] - 1)  # one of them is this process
         results.record(
             options.record,
             rounded(best),
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def oversubscribed(best: dict[str, dict[str, float]]) -> list[str]:
-    """Small calls whose best time is that of a scheduler's quantum.
+    """Small calls whose best time is a quantum of the scheduler.
 
     With more threads than free cores, a thread that waits for its partner waits for the
     system to run it: 4 ms for a softmax of 4x4, on either side, whatever it costs.

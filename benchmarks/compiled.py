@@ -55,16 +55,16 @@ def with_gradients(function: Function) -> Function:
 def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
     """Name to a function and its arguments."""
     functional = torch.nn.functional
-    found: dict[str, tuple[Function, tuple[Any, ...]]] = {}
+    cases: dict[str, tuple[Function, tuple[Any, ...]]] = {}
     for name, size in (("1M", 1_000_000), ("16K", 16_384), ("1K", 1_000)):
         options = tuple(torch.rand(size) + 0.1 for _ in range(5))
-        found[f"Black-Scholes {name}"] = (black_scholes(torch), options)
-        found[f"Duffing {name}"] = (duffing(torch), options[:2])
+        cases[f"Black-Scholes {name}"] = (black_scholes(torch), options)
+        cases[f"Duffing {name}"] = (duffing(torch), options[:2])
 
     greeks, sensitivities = (with_gradients(f(torch)) for f in (black_scholes, duffing))
     options = tuple(torch.rand(200_000) + 0.1 for _ in range(5))
-    found["Black-Scholes with gradients 200K"] = (greeks, options)
-    found["Duffing with gradients 200K"] = (sensitivities, options[:2])
+    cases["Black-Scholes with gradients 200K"] = (greeks, options)
+    cases["Duffing with gradients 200K"] = (sensitivities, options[:2])
 
     def swiglu(a: Any, b: Any) -> object:
         return functional.silu(a) * b
@@ -93,19 +93,19 @@ def programs(torch: Any) -> dict[str, tuple[Function, tuple[Any, ...]]]:
 
     wide = torch.randn(1024, 2048)
     scores = torch.randn(4096, 512)
-    found["swiglu 1024x2048"] = (swiglu, (wide, wide + 1))
+    cases["swiglu 1024x2048"] = (swiglu, (wide, wide + 1))
     gated = with_gradients(lambda a, b: (swiglu(a, b),))
-    found["swiglu with gradients 1024x2048"] = (gated, (wide, wide + 1))
-    found["swiglu 64x64"] = (swiglu, (wide[:64, :64].clone(), wide[:64, :64] + 1))
-    found["masked softmax 4096x512"] = (masked_softmax, (scores, scores > 1))
+    cases["swiglu with gradients 1024x2048"] = (gated, (wide, wide + 1))
+    cases["swiglu 64x64"] = (swiglu, (wide[:64, :64].clone(), wide[:64, :64] + 1))
+    cases["masked softmax 4096x512"] = (masked_softmax, (scores, scores > 1))
     rows = [torch.randn(1024, 768) for _ in range(2)]
     factors = [torch.randn(768) for _ in range(2)]
-    found["residual + layer norm 1024x768"] = (residual_norm, (*rows, *factors))
-    found["kept residual + layer norm 1024x768"] = (kept_residual, (*rows, *factors))
-    found["RMS norm 1024x768"] = (rms_norm, (rows[0], factors[0]))
-    found["squared error 1024x768"] = (squared_error, tuple(rows))
-    found["40 reads 64x64"] = (reads, (wide[:64, :64].clone(),))
-    return found
+    cases["residual + layer norm 1024x768"] = (residual_norm, (*rows, *factors))
+    cases["kept residual + layer norm 1024x768"] = (kept_residual, (*rows, *factors))
+    cases["RMS norm 1024x768"] = (rms_norm, (rows[0], factors[0]))
+    cases["squared error 1024x768"] = (squared_error, tuple(rows))
+    cases["40 reads 64x64"] = (reads, (wide[:64, :64].clone(),))
+    return cases
 
 
 def compiled(torch: Any) -> dict[str, Callable[[], Callable[[], object]]]:

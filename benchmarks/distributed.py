@@ -1,7 +1,7 @@
 """The group "distributed": collectives, training and RPC of 2 and 4 processes.
 
-``worker.py`` asks for ``measured(side, only)``: both sides run the same calls, PyTorch
-over its gloo, with one thread a rank. Rank 0 gives the times.
+``worker.py`` calls ``measured(side, only)``: both sides run the same calls, PyTorch
+over gloo, with one thread per rank. Rank 0 reports the times.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _run(target: Any, side: str, size: int, only: str) -> dict[str, float]:
 
 def _best(call: Callable[[], object], meet: Callable[[], object]) -> float:
     """The least mean of several blocks of calls. ``meet(seconds)`` waits for all ranks
-    and gives how many calls a block has, where a call has taken so long on this one.
+    and returns the number of calls per block for calls of this duration.
     """
     start = time.perf_counter()
     for _ in range(3):
@@ -140,7 +140,7 @@ def _addition(side: str, torch: Any, size: int) -> Callable[[], object]:
 
 
 def echo(x: Any) -> Any:
-    """What the callee runs."""
+    """The function that the callee runs."""
     return x
 
 

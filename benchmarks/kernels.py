@@ -92,10 +92,10 @@ def pointwise(x: Any, out: Any) -> None:
     domains |= {"digamma": positive, "erfinv": x / 8, "sqrt": positive}
     names = "exp log tanh sin cos erf expm1 log1p tan atan asinh sinh sqrt"
     for name in [*names.split(), "lgamma", "digamma", "erfinv"]:
-        given = domains.get(name, x)
+        values = domains.get(name, x)
         kernel = Kernel(Map((make(name, X),)), (F32,), (F32,))
-        ours = prepared(kernel, [out, given], [COUNT, 1], [4, 0] * 2)
-        function, tensor = getattr(torch, name), torch.tensor(given)
+        ours = prepared(kernel, [out, values], [COUNT, 1], [4, 0] * 2)
+        function, tensor = getattr(torch, name), torch.tensor(values)
         report(name, ours, lambda f=function, t=tensor: f(t, out=result))
     first, second = torch.tensor(positive), torch.tensor(x)
     for name in ("add", "pow", "fmod"):

@@ -55,7 +55,7 @@ def _narrow(
 
 
 def _matrix(torch: Any, rows: int, each: int) -> Any:
-    """A COO matrix with ``each`` elements a row, some of them duplicates."""
+    """A COO matrix with ``each`` elements per row, some of them duplicates."""
     generator = torch.Generator().manual_seed(0)
     columns = torch.randint(0, rows, (rows * each,), generator=generator)
     indices = torch.stack([torch.arange(rows).repeat_interleave(each), columns])
@@ -89,8 +89,8 @@ def _structure(torch: Any) -> dict[str, Case]:
 
     def coalesce() -> Callable[[], object]:
         indices = torch.randint(0, 3000, (2, 1_000_000))
-        made = torch.sparse_coo_tensor(indices, torch.randn(1_000_000), (3000, 3000))
-        return lambda: made.coalesce()
+        matrix = torch.sparse_coo_tensor(indices, torch.randn(1_000_000), (3000, 3000))
+        return lambda: matrix.coalesce()
 
     calls: dict[str, Callable[[], object]] = {
         "sparse + sparse": lambda: first + second,
@@ -106,6 +106,6 @@ def _structure(torch: Any) -> dict[str, Case]:
 
 def _step(torch: Any, optimizer: str) -> Callable[[], object]:
     table = torch.nn.Embedding(100_000, 64, sparse=True)
-    made = getattr(torch.optim, optimizer)(table.parameters(), 0.01)
+    instance = getattr(torch.optim, optimizer)(table.parameters(), 0.01)
     table(torch.randint(0, 100_000, (512,))).sum().backward()
-    return made.step
+    return instance.step

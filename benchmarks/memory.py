@@ -36,21 +36,21 @@ def main() -> None:
         print(measure(*options.measure, options.threads))
         return
     sides = {"torch": options.torch_python, "pellucid": sys.executable}
-    found: dict[str, dict[str, int]] = {side: {} for side in sides}
+    bytes_by_side: dict[str, dict[str, int]] = {side: {} for side in sides}
     for name in networks(importlib.import_module("pellucid")):
         peaks = {
             side: child(python, side, name, options.threads)
             for side, python in sides.items()
         }
         for side, peak in peaks.items():
-            found[side][name] = peak
+            bytes_by_side[side][name] = peak
         ratio = peaks["torch"] / peaks["pellucid"]
         print(
             f"{ratio:6.2f}x  {name:36s} torch {peaks['torch'] / 2**20:8.1f} MiB"
             f"  pellucid {peaks['pellucid'] / 2**20:8.1f} MiB"
         )
     if options.record:
-        results.record("memory", found, threads=options.threads)
+        results.record("memory", bytes_by_side, threads=options.threads)
 
 
 def child(python: str, side: str, name: str, threads: int) -> int:

@@ -21,8 +21,8 @@ def networks(
 ) -> dict[str, Callable[[], Steps]]:
     """Each maker seeds, builds the network and its data, and returns both steps.
 
-    `single` makes batches of one example in place of those the names tell. `wrap` gives
-    what is trained in place of a network.
+    `single` makes batches of one example instead of those in the names. `wrap` replaces
+    a network by the module that is trained.
     """
 
     def tokens(*shape: int) -> Any:

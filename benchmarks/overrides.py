@@ -2,8 +2,8 @@
 
     python benchmarks/overrides.py [--record]
 
-Nanoseconds for ``a + b`` of two 4x4 float32 tensors: plainly, and through an override
-that calls the function it was given. PyTorch is measured if it is installed.
+Nanoseconds for ``a + b`` of two 4x4 float32 tensors: without and with an override
+that calls the function it receives. PyTorch is measured if it is installed.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ def cases(torch: Any, package: str) -> Iterator[tuple[str, Any, Any, Any]]:
 def figures(package: str) -> dict[str, float]:
     """Nanoseconds by case."""
     torch = importlib.import_module(package)
-    found = {}
+    times = {}
     for name, left, right, scope in cases(torch, package):
         with scope:
-            found[name] = measure(lambda a=left, b=right: torch.add(a, b))
-    return found
+            times[name] = measure(lambda a=left, b=right: torch.add(a, b))
+    return times
 
 
-def rounded(found: dict[str, float]) -> dict[str, float]:
+def rounded(nanoseconds: dict[str, float]) -> dict[str, float]:
     """Seconds, of three digits."""
-    return {name: float(f"{value * 1e-9:.3g}") for name, value in found.items()}
+    return {name: float(f"{value * 1e-9:.3g}") for name, value in nanoseconds.items()}
 
 
 def main() -> int:

@@ -1,8 +1,9 @@
-"""What recording costs: `a + b` and a step of a small network, off and on.
+"""The overhead of recording: `a + b` and a step of a small network, off and on.
 
     python benchmarks/profile_cost.py [--torch]
 
-The least of many rounds, in turn; ``--torch`` adds PyTorch's profiler, if installed.
+The minimum of many interleaved rounds; ``--torch`` adds PyTorch's profiler, if
+installed.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ def measure(torch: Any, rounds: int) -> None:
         per_round(work, count)
         best = dict.fromkeys(OPTIONS, float("inf"))
         for _ in range(rounds):
-            for option, given in OPTIONS.items():
-                if given is None:
+            for option, arguments in OPTIONS.items():
+                if arguments is None:
                     best[option] = min(best[option], per_round(work, count))
                     continue
-                with torch.profiler.profile(**given):
+                with torch.profiler.profile(**arguments):
                     best[option] = min(best[option], per_round(work, count))
         for option, value in best.items():
             ratio = value / best["off"]

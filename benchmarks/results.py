@@ -1,4 +1,4 @@
-"""``results.json``: what was measured, where and when.
+"""``results.json``: all measurements, with their machines and dates.
 
 Each section is one measurement: its machine, its date, its versions and its values.
 ``compare.py --record`` writes the sections "compare" and "distributed",
@@ -26,7 +26,7 @@ def read() -> dict[str, Any]:
 
 
 def record(section: str, values: dict[str, Any], **how: Any) -> None:
-    """Replace a section by ``values``; ``how`` says how they were measured."""
+    """Replace a section by ``values``; ``how`` describes the measurement."""
     sections = read() if RESULTS.exists() else {}
     sections[section] = {**this_machine(), **how, "values": values}
     RESULTS.write_text(

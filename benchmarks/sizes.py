@@ -1,4 +1,4 @@
-"""What the build gives: bytes of its files, and of all that is installed, compressed.
+"""Sizes in bytes of the files of the build, and of all installed files, compressed.
 
 python benchmarks/sizes.py [--record]
 """
@@ -20,28 +20,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help="in results.json")
     options = parser.parse_args()
-    found = sizes()
-    for what, value in found.items():
-        print(f"{value:12,.0f}  {what}")
+    counts = sizes()
+    for name, value in counts.items():
+        print(f"{value:12,.0f}  {name}")
     if options.record:
-        results.record("sizes", found)
+        results.record("sizes", counts)
 
 
 def sizes() -> dict[str, int]:
-    """Bytes."""
+    """The size of each file or group of files, in bytes."""
     (library,) = PACKAGE.glob("_C.*.so")
-    found: dict[str, int] = {
+    counts: dict[str, int] = {
         "frozen file": (PACKAGE / "frozen.bin").stat().st_size,
         "runtime": library.stat().st_size,
     }
     for pack in sorted(PACKAGE.glob("kernels-*.pack")):
-        found[f"pack of {pack.stem.removeprefix('kernels-')}"] = pack.stat().st_size
-    found["compressed, with all Python files"] = compressed()
-    return found
+        counts[f"pack of {pack.stem.removeprefix('kernels-')}"] = pack.stat().st_size
+    counts["compressed, with all Python files"] = compressed()
+    return counts
 
 
 def compressed() -> int:
-    """What a wheel of the files would have: a zip archive, as wheels are."""
+    """The size of a wheel of the files, which is a zip archive."""
     with tempfile.TemporaryFile() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for top in (PACKAGE, ROOT / "src" / "pellucid_compiler"):

@@ -1,4 +1,4 @@
-"""Times every case of the asked groups on one side and prints them as JSON.
+"""Times every case of the given groups on one side and prints the times as JSON.
 
 `compare.py` starts it: worker.py SIDE GROUPS THREADS ONLY.
 """
@@ -47,8 +47,8 @@ def main() -> None:
 
     for group in groups.split(","):
         if group in MEASURED:
-            found = MEASURED[group](side, only)
-            times |= {f"{group} | {name}": value for name, value in found.items()}
+            measured = MEASURED[group](side, only)
+            times |= {f"{group} | {name}": value for name, value in measured.items()}
             continue
         for name, make in GROUPS[group](torch).items():
             if not re.search(only, name):

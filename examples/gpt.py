@@ -1,8 +1,8 @@
-"""Trains a small GPT on the source of Python's standard library, and lets it write.
+"""Trains a small GPT on the source of Python's standard library and generates text.
 
-Characters are tokens. Prints the loss on files it has not seen and a sample of what it
-writes before and after; saves a page with the loss and the text, each character shaded
-by how likely the model thought it.
+Characters are tokens. Prints the loss on held-out files and a sample of generated text
+before and after training; saves a page with the loss and the text, each character
+shaded by its probability under the model.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Sequences of different lengths are packed in one jagged tensor; each token has a scale
 of its own, which is jagged too. A quarter of the memory of float32, and no padding.
-docs/rfc/nested-quantized.md has what is proposed beyond it.
+docs/rfc/nested-quantized.md describes the proposed extensions.
 
     python examples/ragged_kv_cache.py
 """
@@ -47,10 +47,10 @@ def heads(rows: Tensor) -> Tensor:
 def attend(queries: Tensor, keys: Quantized, values: Quantized) -> Tensor:
     """Each sequence's one query over its own cache: (B, 1, D)."""
     query = torch.nested.as_nested_tensor([*queries], layout=torch.jagged)
-    found = F.scaled_dot_product_attention(
+    attended = F.scaled_dot_product_attention(
         heads(query), heads(keys.dequantize()), heads(values.dequantize())
     )
-    return torch.stack([*found.transpose(1, 2).flatten(2).unbind()])
+    return torch.stack([*attended.transpose(1, 2).flatten(2).unbind()])
 
 
 def main() -> None:
@@ -66,7 +66,7 @@ def main() -> None:
     queries = torch.randn(len(lengths), 1, WIDTH)
     keys, values = quantized(k), quantized(v)
     with torch.no_grad():
-        found = attend(queries, keys, values)
+        attended = attend(queries, keys, values)
         exact = torch.cat(
             [
                 F.scaled_dot_product_attention(*map(_heads_of, (q, own_k, own_v)))
@@ -78,7 +78,7 @@ def main() -> None:
     floats = 2 * 4 * k.numel()
     padded = 2 * 4 * len(lengths) * max(lengths) * WIDTH
     stored = keys.num_bytes() + values.num_bytes()
-    error = (found - exact).abs().max() / exact.abs().max()
+    error = (attended - exact).abs().max() / exact.abs().max()
     print(f"bytes: {stored} int8, {floats} float32, {padded} padded float32")
     print(f"largest error: {float(error):.2%} of the largest element")
 

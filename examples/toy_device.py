@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 import pellucid as torch
 from pellucid.devices import Backend, reference, register
 
-BASE = 1 << 40  # no address of the chip is one of the host
+BASE = 1 << 40  # above all addresses of the host
 ALIGNMENT = 32
 
 
@@ -66,7 +66,7 @@ class Toy(Backend):
         memoryview(self.memories[device].bytes)[at : at + len(data)] = data
 
     def launch(self, launch):
-        """Runs any kernel but those of dtypes that NumPy lacks."""
+        """Runs any kernel except those with dtypes that NumPy lacks."""
 
         def view(address, dtype, sizes, strides):
             return self.view(launch.device, address, dtype, sizes, strides)

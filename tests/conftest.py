@@ -1,12 +1,12 @@
 """A test that passes without having checked anything fails.
 
-Generated tests loop over what a registry gives; one that skips everything it was given
-would pass. So what checks is counted while a test runs: ``assert`` statements,
+Generated tests loop over a registry; one that skips everything would pass. So checks
+are counted while a test runs: ``assert`` statements,
 ``numpy.testing``, ``pellucid.testing``, ``pytest.raises`` and ``pytest.warns``. A test
-of which it is all that something ends without an error is marked ``completes``.
+that only checks that code completes without an error is marked ``completes``.
 
 ``--sample N`` runs a part of the generated tests, for ``make coverage``. Every pass of
-the lowering is verified in the tests, and in processes they start.
+the lowering is verified in the tests, and in the processes that they start.
 """
 
 import functools
@@ -22,7 +22,8 @@ from _pytest.assertion import rewrite
 
 os.environ.setdefault("PELLUCID_VERIFY", "1")
 
-# Helpers of tests check too; pytest rewrites the asserts of test modules alone.
+# Helpers of tests check, too; by default pytest rewrites only the asserts of test
+# modules.
 FOLDERS = [path.parent.name for path in Path(__file__).parent.glob("*/__init__.py")]
 pytest.register_assert_rewrite(*(f"tests.{name}" for name in FOLDERS))
 
@@ -40,7 +41,7 @@ class Count:
 
 
 def count() -> bool:
-    """Called behind every assert that holds; False: pytest is to do nothing more."""
+    """Called after every assert that holds; False: pytest does nothing more."""
     Count.checks += 1
     return False
 
@@ -92,8 +93,8 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
-    """Writes what coverage saw: a process of tests has ten seconds to end once it has
-    said that it is done, and one that takes longer is killed.
+    """Writes coverage data: a worker has ten seconds to end after it has reported that
+    it is done, then it is killed.
     """
     measured = sys.modules.get("coverage")
     current = measured and measured.Coverage.current()
@@ -103,7 +104,7 @@ def pytest_sessionfinish(session):
 
 
 def pytest_collection_finish(session):
-    """Tests may have imported what compares tensors by name: its inside is counted."""
+    """Tests may have imported comparison functions by name: their inside is counted."""
     if "pellucid" in sys.modules:
         comparison = importlib.import_module("pellucid.testing._comparison")
         comparison._compare_leaves = counted(comparison._compare_leaves)

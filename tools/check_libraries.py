@@ -41,7 +41,7 @@ _SUITES = """
 
 Samples of the suites, drawn by the checksums of the tests' names, on both sides. A test
 agrees if it ends alike: passed, failed or skipped. Recorded by `tools/check_suites.py`;
-a cause that was mended since is shown until the suite is run again.
+a cause that was fixed since is shown until the suite runs again.
 
 | library | version | tests | passed | agree | what differs |
 |---|---|---|---|---|---|

@@ -20,7 +20,7 @@ from pellucid_compiler.ir.dtypes import dtype_of_number
 from pellucid_compiler.ir.dtypes import promote as promote_weak
 from pellucid_compiler.specialise.promotion import common_dtype
 
-# PyTorch's answers that no order of widths gives by itself.
+# PyTorch's promotions that do not follow from widths.
 MEETINGS = [
     ("uint8", "int8", "int16"),
     ("uint8", "int16", "int16"),
@@ -40,13 +40,13 @@ def test_promotion_is_pytorchs(first, second, common):
 @pytest.mark.parametrize("first", BY_NAME)
 def test_the_runtime_promotes_by_the_table(first):
     for second in BY_NAME:
-        given = getattr(torch, first), getattr(torch, second)
+        arguments = getattr(torch, first), getattr(torch, second)
         common = promote(first, second)
         if common is None:
             with pytest.raises(RuntimeError, match="is not supported"):
-                torch.promote_types(*given)
+                torch.promote_types(*arguments)
         else:
-            assert torch.promote_types(*given) is getattr(torch, common)
+            assert torch.promote_types(*arguments) is getattr(torch, common)
 
 
 VALUED = [row.name for row in DTYPES if not row.opaque]
@@ -69,7 +69,7 @@ def test_promotion_is_a_lattice():
     whole = [row.name for row in DTYPES if row.offers is None]
     for a, b, c in itertools.product(whole, repeat=3):
         if {"int8", "uint8"} <= {a, b, c}:
-            continue  # uint8 and int8 meet in int16 before a wider one is seen
+            continue  # uint8 and int8 promote to int16 before a wider dtype is reached
         assert promote(promote(a, b), c) == promote(a, promote(b, c)), (a, b, c)
 
 
@@ -102,15 +102,15 @@ def test_parts_of_complex_dtypes_hold_what_they_promise():
 KINDS = [*((name, rank) for name in VALUED for rank in (1, 0)), *(0, 1.5, 2j, True)]
 
 
-def operand(given):
-    """What the runtime and the engine take for a dtype with or without dims, or a
-    number.
+def operand(arguments):
+    """The operand of the runtime and of the engine for a dtype, with or without dims,
+    or a number.
     """
-    if isinstance(given, tuple):
-        name, rank = given
+    if isinstance(arguments, tuple):
+        name, rank = arguments
         key = TensorKey(name, rank)
         return torch.empty((2,) * rank, dtype=getattr(torch, name)), key
-    return given, NumberKey(dtype_of_number(given))
+    return arguments, NumberKey(dtype_of_number(arguments))
 
 
 @pytest.mark.parametrize("default", ["float32", "float64"])
@@ -119,19 +119,19 @@ def test_both_sides_promote_every_pair_of_operands_alike(default):
     torch.set_default_dtype(getattr(torch, default))
     try:
         for first, second in itertools.combinations_with_replacement(KINDS, 2):
-            given, keys = zip(operand(first), operand(second), strict=True)
+            arguments, keys = zip(operand(first), operand(second), strict=True)
             try:
-                found = str(torch.result_type(*given)).partition(".")[2]
+                actual = str(torch.result_type(*arguments)).partition(".")[2]
             except RuntimeError:
-                continue  # refused, as the tests above see
-            if found != common_dtype(keys, 0b11, False, default):
+                continue  # refused; tested above
+            if actual != common_dtype(keys, 0b11, False, default):
                 differing.append((first, second))
     finally:
         torch.set_default_dtype(torch.float32)
     assert differing == []
 
 
-# Which dtypes PyTorch says cannot be promoted.
+# Pairs of dtypes that PyTorch refuses to promote.
 REFUSED = [
     ("uint16", "uint8", "uint16, uint32, uint64 types"),
     ("bool", "uint64", "uint16, uint32, uint64 types"),

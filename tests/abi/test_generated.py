@@ -1,4 +1,4 @@
-"""What is generated from the tables of the border is what is checked in."""
+"""The files generated from the tables in ``pellucid_compiler/abi`` are up to date."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def test_a_generated_file_is_current(name):
 
 
 def test_every_header_of_the_border_is_generated():
-    found = {f"abi/{path.name}" for path in (ROOT / "runtime/abi").glob("*.h")}
-    assert found == {name for name in GENERATED if name.startswith("abi/")}
+    actual = {f"abi/{path.name}" for path in (ROOT / "runtime/abi").glob("*.h")}
+    assert actual == {name for name in GENERATED if name.startswith("abi/")}
 
 
 def test_the_page_of_the_formats_is_current():

@@ -1,4 +1,4 @@
-"""Schemas are read alike by both parsers: the engine's, which needs no built runtime,
+"""Both parsers read schemas alike: the engine's, which needs no built runtime,
 and the runtime's, which needs no Python.
 """
 
@@ -46,7 +46,7 @@ UNFIT = (
 def runtime_view(text):
     """A schema as the runtime reads it."""
     space, name, overload, arguments, returns, _ = _C._parse_schema(text)
-    found = [
+    actual = [
         (
             *(called, kind.replace("int|SymInt", "SymInt"), "!" in alias, optional),
             *(size, has_default, default_view(default), keyword_only),
@@ -57,7 +57,7 @@ def runtime_view(text):
     ]
     # The engine does not read which results may be None.
     results = [(a or None, b.replace("?", ""), c or None) for a, b, c in returns]
-    return space, name, overload, found, results
+    return space, name, overload, actual, results
 
 
 def default_view(value):

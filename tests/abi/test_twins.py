@@ -1,7 +1,7 @@
-"""Facts of the API that C++ has too: what is not generated is compared here.
+"""Facts of the API that C++ repeats: those that are not generated are compared here.
 
 Public enumerations stay plain Python, for readers and type checkers; the layouts are
-those of arrays that Python reads as C++ wrote them.
+those of arrays that C++ writes and Python reads.
 """
 
 import re
@@ -28,11 +28,11 @@ def members(name, enumeration):
     body = re.search(
         rf"enum (?:class )?{enumeration}\b[^{{]*{{([^}}]*)}}", source(name)
     )[1]
-    found = {}
+    actual = {}
     for text in filter(None, (part.strip() for part in body.split(","))):
         symbol, _, value = (part.strip() for part in text.partition("="))
-        found[symbol] = int(value) if value else max(found.values(), default=-1) + 1
-    return found
+        actual[symbol] = int(value) if value else max(actual.values(), default=-1) + 1
+    return actual
 
 
 def snake_case(symbol):
@@ -49,8 +49,8 @@ ENUMERATIONS = [
 
 @pytest.mark.parametrize(("name", "enumeration", "expected"), ENUMERATIONS)
 def test_an_enumeration_is_that_of_the_runtime(name, enumeration, expected):
-    found = {snake_case(k): v for k, v in members(name, enumeration).items()}
-    assert found == expected
+    actual = {snake_case(k): v for k, v in members(name, enumeration).items()}
+    assert actual == expected
 
 
 def test_flags_of_events_are_those_of_the_runtime():
@@ -64,7 +64,7 @@ def test_flags_of_events_are_those_of_the_runtime():
 SIZES = {"uint8_t": 1, "EventKind": 1, "uint16_t": 2, "uint32_t": 4, "const void*": 8}
 
 
-def test_events_are_laid_out_as_in_the_runtime():
+def test_events_have_the_runtimes_layout():
     body = re.search(r"struct TimelineEvent {([^}]*)}", source("timeline/events.h"))[1]
     fields = re.findall(r"([\w ]+\*?)\s(\w+);", body)
     assert [name for _, name in fields] == list(LAYOUT.names)

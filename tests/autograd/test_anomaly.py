@@ -78,17 +78,17 @@ def test_nan_passes_unless_it_is_looked_for() -> None:
 
 
 def test_every_thread_has_its_own_mode() -> None:
-    found = []
+    actual = []
 
     def ask() -> None:
-        found.append(torch.is_anomaly_enabled())
-        found.append(torch.is_anomaly_check_nan_enabled())
+        actual.append(torch.is_anomaly_enabled())
+        actual.append(torch.is_anomaly_check_nan_enabled())
 
     with torch.autograd.detect_anomaly(check_nan=False):
         other = threading.Thread(target=ask)
         other.start()
         other.join()
-    assert found == [False, True]
+    assert actual == [False, True]
 
 
 def test_the_first_infinity_is_found_on_request() -> None:

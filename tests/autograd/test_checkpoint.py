@@ -1,4 +1,4 @@
-"""Checkpoints: same gradients, less kept, the same random numbers, errors."""
+"""Checkpoints: same gradients, less saved, the same random numbers, errors."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def gradient(function: Callable[..., torch.Tensor], values: list) -> list:
 
 @modes
 def test_gradients_are_those_without_a_checkpoint(use_reentrant: bool) -> None:
-    given = gradient(
+    actual = gradient(
         lambda x: checkpoint(block, x, use_reentrant=use_reentrant), [0.5, 1.5]
     )
-    assert given == gradient(block, [0.5, 1.5])
+    assert actual == gradient(block, [0.5, 1.5])
 
 
 @modes
@@ -76,8 +76,10 @@ def test_checkpoints_nest(use_reentrant: bool) -> None:
         y = checkpoint(inner, x, use_reentrant=use_reentrant)
         return checkpoint(inner, y, use_reentrant=use_reentrant) * x
 
-    given = gradient(lambda x: checkpoint(outer, x, use_reentrant=use_reentrant), [0.5])
-    assert given == pytest.approx(
+    actual = gradient(
+        lambda x: checkpoint(outer, x, use_reentrant=use_reentrant), [0.5]
+    )
+    assert actual == pytest.approx(
         gradient(lambda x: x.sin().exp().sin().exp() * x, [0.5])
     )
     assert calls[0] >= 4
@@ -212,10 +214,10 @@ def test_sequences_run_in_segments(use_reentrant: bool) -> None:
     x = torch.randn(2, 3, requires_grad=True)
     y = checkpoint_sequential(model, 2, x, use_reentrant=use_reentrant)
     y.sum().backward()
-    given = layers[0].weight.grad.tolist()
+    actual = layers[0].weight.grad.tolist()
     model.zero_grad()
     model(x).sum().backward()
-    assert given == layers[0].weight.grad.tolist()
+    assert actual == layers[0].weight.grad.tolist()
 
 
 def test_outer_hooks_see_the_arguments_alone() -> None:

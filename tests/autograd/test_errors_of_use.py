@@ -1,6 +1,6 @@
 """Errors of attributes, writes, hooks, saved values, Functions, checkpoints, checks.
 
-What ``test_errors.py`` has of the engine and of versions is not repeated here.
+Errors of the engine and of versions are in ``test_errors.py``.
 """
 
 from __future__ import annotations

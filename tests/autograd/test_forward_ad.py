@@ -59,12 +59,12 @@ def test_views_share_the_tangent(x, tangent):
 def test_in_place_ops_give_tensors_tangents(x, tangent):
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, tangent)
-        made = torch.zeros(3, 4, dtype=torch.float64)
-        made += dual
+        result = torch.zeros(3, 4, dtype=torch.float64)
+        result += dual
         part = torch.zeros(3, 4, dtype=torch.float64)
         part[1] = dual[0]
         whole = forward_ad.unpack_dual(part)
-        assert same(forward_ad.unpack_dual(made).tangent, tangent)
+        assert same(forward_ad.unpack_dual(result).tangent, tangent)
     assert same(whole.primal[1], x[0]) and same(whole.tangent[1], tangent[0])
     assert same(whole.tangent[0], torch.zeros(4, dtype=torch.float64))
 
@@ -130,7 +130,7 @@ class Square(torch.autograd.Function):
     @staticmethod
     def jvp(ctx, tangent):
         (x,) = ctx.saved_tensors
-        return 3 * x * tangent  # tells the rule from the ops' own
+        return 3 * x * tangent  # distinguishes the rule from the ops' own rules
 
     generate_vmap_rule = True
 
@@ -161,8 +161,8 @@ def test_custom_functions_have_rules_of_their_own(x, tangent):
         assert same(forward_ad.unpack_dual(Square.apply(dual)).tangent, 3 * x * tangent)
     for function, slope in ((Square, 2 * x), (Cube, 3 * x * x)):
         assert same(torch.vmap(function.apply)(x), function.apply(x))
-        found = torch.vmap(torch.func.grad(lambda a, f=function: f.apply(a).sum()))(x)
-        assert same(found, slope)
+        actual = torch.vmap(torch.func.grad(lambda a, f=function: f.apply(a).sum()))(x)
+        assert same(actual, slope)
 
 
 def test_custom_functions_without_rules_are_refused(x):
@@ -179,8 +179,8 @@ def test_gradients_of_dual_tensors_are_dual(x, tangent):
     x.requires_grad_()
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, tangent)
-        (found,) = torch.autograd.grad((dual**3).sum(), dual)
-        gradient, moved = forward_ad.unpack_dual(found)
+        (actual,) = torch.autograd.grad((dual**3).sum(), dual)
+        gradient, moved = forward_ad.unpack_dual(actual)
     assert same(gradient, 3 * x.detach() ** 2)
     assert same(moved, 6 * x.detach() * tangent)
 
@@ -222,8 +222,8 @@ def test_custom_functions_may_take_their_context_in_forward(x, tangent):
     for value in (x.detach(), x.detach().requires_grad_()):
         with forward_ad.dual_level():
             y = Cube.apply(forward_ad.make_dual(value, tangent))
-            found = forward_ad.unpack_dual(y).tangent
-            assert torch.allclose(found, 3 * x**2 * tangent)
+            actual = forward_ad.unpack_dual(y).tangent
+            assert torch.allclose(actual, 3 * x**2 * tangent)
             assert y.requires_grad == value.requires_grad
 
 

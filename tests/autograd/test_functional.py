@@ -40,9 +40,9 @@ def test_jacobian_and_hessian(vectorize, x, y):
     def two(a, b):
         return a * b, a.sum()
 
-    found = functional.jacobian(two, (x, y), vectorize=vectorize)
-    assert same(found[0][0], y.diag()) and same(found[1][0], torch.ones_like(x))
-    assert same(found[1][1], torch.zeros_like(x))
+    actual = functional.jacobian(two, (x, y), vectorize=vectorize)
+    assert same(actual[0][0], y.diag()) and same(actual[1][0], torch.ones_like(x))
+    assert same(actual[1][1], torch.zeros_like(x))
     blocks = functional.hessian(
         lambda a, b: (a * b.exp()).sum(), (x, y), vectorize=vectorize
     )
@@ -51,12 +51,12 @@ def test_jacobian_and_hessian(vectorize, x, y):
 
 
 def test_forward_strategies(x):
-    found = functional.jacobian(torch.sin, x, vectorize=True, strategy="forward-mode")
-    assert same(found, x.cos().diag())
-    found = functional.hessian(
+    actual = functional.jacobian(torch.sin, x, vectorize=True, strategy="forward-mode")
+    assert same(actual, x.cos().diag())
+    actual = functional.hessian(
         cubes, x, vectorize=True, outer_jacobian_strategy="forward-mode"
     )
-    assert same(found, (6 * x).diag())
+    assert same(actual, (6 * x).diag())
     with pytest.raises(NotImplementedError):
         functional.jacobian(torch.sin, x, strategy="forward-mode")
 
@@ -80,7 +80,7 @@ def test_strict_wants_dependence(x):
 
 def test_batched_gradients_of_grad(x):
     x.requires_grad_()
-    (found,) = torch.autograd.grad(
+    (actual,) = torch.autograd.grad(
         x**3, x, torch.eye(3, dtype=torch.float64), is_grads_batched=True
     )
-    assert same(found, (3 * x.detach() ** 2).diag())
+    assert same(actual, (3 * x.detach() ** 2).diag())

@@ -61,7 +61,7 @@ def test_inputs_are_checked() -> None:
 
 
 class Read(Function):
-    """Its backward reads a value, which no batch has."""
+    """Its backward reads a value, which a batched tensor does not have."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:

@@ -179,7 +179,7 @@ def test_training_steps_leak_nothing() -> None:
         (x * w * w).sum().backward()
         w.grad = None
 
-    for _ in range(3):  # what is repeated is cached for good
+    for _ in range(3):  # repeated calls stay cached
         step()
     gc.collect()
     before = torch._C._memory_statistics()
@@ -206,7 +206,7 @@ def test_objects_owned_by_a_graph_are_freed_with_it() -> None:
 
 
 def test_short_and_long_passes_share_a_leaf_on_several_threads() -> None:
-    # Short ones keep the interpreter lock; hooks want it while the leaf is locked.
+    # Short ops hold the GIL; hooks request it while the leaf is locked.
     weight = torch.zeros(4, requires_grad=True)
     weight.register_hook(lambda grad: grad * 1.0)
 

@@ -178,7 +178,7 @@ def test_copies_and_updates_by_strides_have_gradients():
     x = torch.randn(3, 3, dtype=torch.float64).requires_grad_()
     part = torch.randn(2, 2, dtype=torch.float64).requires_grad_()
     copied = lambda x: torch.as_strided_copy(x, (2, 2, 2), (1, 1, 3), 1)  # noqa: E731
-    updated = lambda *given: torch.as_strided_scatter(*given, (2, 2), (1, 2), 2)  # noqa: E731
+    updated = lambda *arguments: torch.as_strided_scatter(*arguments, (2, 2), (1, 2), 2)  # noqa: E731
     assert torch.autograd.gradcheck(copied, x)
     assert torch.autograd.gradcheck(updated, (x, part))
 

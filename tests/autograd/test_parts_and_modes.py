@@ -50,15 +50,15 @@ def test_gradients_of_parts_of_any_order(cut: Any, name: str) -> None:
 def test_inference_tensors_know_where_they_were_made() -> None:
     x = torch.ones(2)
     with torch.inference_mode():
-        made, view = torch.zeros(2), x[0]
-        assert made.is_inference()
+        result, view = torch.zeros(2), x[0]
+        assert result.is_inference()
         assert not view.is_inference()
-        made.add_(1.0)
+        result.add_(1.0)
         with torch.inference_mode(False):
             assert not torch.ones(1).is_inference()
-    assert made[0].is_inference()
-    assert not made.clone().is_inference()
-    assert (leaf([1.0, 2.0]) + made).requires_grad
+    assert result[0].is_inference()
+    assert not result.clone().is_inference()
+    assert (leaf([1.0, 2.0]) + result).requires_grad
 
 
 def test_no_grad_leaves_inference_mode_on() -> None:

@@ -1,5 +1,5 @@
-"""Derivatives that say that a result is the gradient: no op runs, nothing is shared
-that somebody could write to.
+"""Derivatives that pass the gradient through: no op runs, and no memory is shared that
+a program could write to.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def test_gradients_of_sums(forward, expected: tuple[float, float]) -> None:
 
 
 def test_leaves_do_not_share_their_gradients() -> None:
-    x, y, given = leaf(), leaf(), torch.ones(3)
-    (x + y).backward(given)
+    x, y, gradient = leaf(), leaf(), torch.ones(3)
+    (x + y).backward(gradient)
     x.grad.add_(1)
     y.grad.add_(10)
     assert x.grad.tolist() == [2.0] * 3 and y.grad.tolist() == [11.0] * 3
-    assert given.tolist() == [1.0] * 3
+    assert gradient.tolist() == [1.0] * 3
 
 
 def test_broadcast_operands_and_other_dtypes_get_theirs() -> None:
@@ -77,7 +77,7 @@ def test_hooks_and_retained_gradients_see_what_passes() -> None:
     y = x * 2
     y.retain_grad()
     z = y + 1
-    z.grad_fn.register_hook(lambda given, taken: seen.extend([given[0], taken[0]]))
+    z.grad_fn.register_hook(lambda inputs, taken: seen.extend([inputs[0], taken[0]]))
     z.backward(torch.full((3,), 5.0))
     assert [t.tolist() for t in seen] == [[5.0] * 3] * 2
     assert y.grad.tolist() == [5.0] * 3 and x.grad.tolist() == [10.0] * 3

@@ -1,7 +1,7 @@
 """Repeated recorded calls: nodes share facts, derivatives are prepared.
 
-Every case repeats one call until it and its derivative are kept, then changes the one
-thing that must not be taken from them (runtime/autograd/node_facts.h).
+Every case repeats one call until it and its derivative are cached, then changes a fact
+that must not be taken from the cache (runtime/autograd/node_facts.h).
 """
 
 from collections.abc import Callable
@@ -282,7 +282,7 @@ def test_gradients_have_memory_of_their_own(call: Call) -> None:
 
 
 def test_hooks_that_make_the_same_call_with_other_shapes() -> None:
-    """So many that every place of the inline cache is taken by another call."""
+    """Enough calls to replace every entry of the inline cache."""
     x = leaf(3)
 
     def pack(tensor: Tensor) -> Tensor:

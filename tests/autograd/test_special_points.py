@@ -1,4 +1,4 @@
-"""Gradients where there is no slope, and of NaN: PyTorch's choices."""
+"""Gradients at points without a derivative, and of NaN: PyTorch's choices."""
 
 import math
 
@@ -13,11 +13,11 @@ def gradients(function, *values):
 
 
 def test_angles_at_the_origin_have_zero_gradients():
-    found = gradients(torch.atan2, [0.0, 3.0], [0.0, 4.0])
-    assert found == [[0.0, pytest.approx(0.16)], [0.0, pytest.approx(-0.12)]]
+    actual = gradients(torch.atan2, [0.0, 3.0], [0.0, 4.0])
+    assert actual == [[0.0, pytest.approx(0.16)], [0.0, pytest.approx(-0.12)]]
     z = torch.zeros(1, dtype=torch.complex128, requires_grad=True)
-    (found,) = torch.autograd.grad(z.angle().sum(), z)
-    assert found.tolist() == [0]
+    (actual,) = torch.autograd.grad(z.angle().sum(), z)
+    assert actual.tolist() == [0]
 
 
 @pytest.mark.parametrize("function", [torch.maximum, torch.minimum])
@@ -30,8 +30,8 @@ def test_both_operands_have_the_gradient_of_nan(function):
 @pytest.mark.parametrize("name", ["amax", "amin", "aminmax"])
 def test_an_extremum_that_is_nan_makes_all_gradients_nan(name):
     def extremum(x):
-        found = getattr(torch, name)(x, dim=1)
-        return found.min + found.max if name == "aminmax" else found
+        actual = getattr(torch, name)(x, dim=1)
+        return actual.min + actual.max if name == "aminmax" else actual
 
     rows = [[2.0, 2.0, 1.0], [math.nan, 2.0, 1.0], [math.nan, math.nan, 1.0]]
     ((first, second, third),) = gradients(extremum, rows)
@@ -72,8 +72,8 @@ def test_losses_with_a_bend_pass_nan_on(loss):
 
 def test_a_hard_sigmoid_is_flat_at_nan():
     x = [math.nan, -3.0, 0.0, 3.0]
-    found = gradients(torch.nn.functional.hardsigmoid, x)
-    assert found == [[0.0, 0.0, pytest.approx(1 / 6), 0.0]]
+    actual = gradients(torch.nn.functional.hardsigmoid, x)
+    assert actual == [[0.0, 0.0, pytest.approx(1 / 6), 0.0]]
 
 
 def test_the_statistics_of_a_group_norm_have_gradients():
@@ -87,9 +87,9 @@ def test_the_statistics_of_a_group_norm_have_gradients():
     total = (y * torch.arange(12.0).reshape(1, 4, 3)).sum() + rstd.sum()
     normal = (groups - groups.mean(1, keepdim=True)) * expected.unsqueeze(1)
     other = (normal.reshape(1, 4, 3) * torch.arange(12.0).reshape(1, 4, 3)).sum()
-    (found,) = torch.autograd.grad(total, x)
+    (actual,) = torch.autograd.grad(total, x)
     (wanted,) = torch.autograd.grad(other + expected.sum(), x)
-    assert torch.allclose(found, wanted)
+    assert torch.allclose(actual, wanted)
 
 
 @pytest.mark.parametrize("order", [math.inf, -math.inf])
@@ -101,9 +101,9 @@ def test_the_norm_of_nan_by_the_extremum_has_gradient_zero(order):
     expected = [[-0.25, 0.25, 0.25, -0.25]]
     assert gradients(lambda t: norm(t, order), ties) == expected
     rows = [[3.0, -4.0], [-4.0, 4.0]]
-    found = gradients(lambda t: norm(t, order, dim=1), rows)
+    actual = gradients(lambda t: norm(t, order, dim=1), rows)
     first = [0.0, -1.0] if order > 0 else [1.0, 0.0]
-    assert found == [[first, [-0.5, 0.5]]]
+    assert actual == [[first, [-0.5, 0.5]]]
     z = torch.tensor([3 + 4j, 1j], dtype=torch.complex128, requires_grad=True)
     assert torch.autograd.gradcheck(lambda t: norm(t, order), z)
 
@@ -125,9 +125,9 @@ def test_the_second_derivative_of_a_norm_is_zero_where_elements_are(order):
 def test_the_gradient_of_a_grid_is_zeros_where_the_nearest_pixel_is_taken(dims):
     image = torch.arange(2.0**dims).reshape(1, 1, *[2] * dims).requires_grad_()
     grid = torch.zeros(1, *[3] * dims, dims, requires_grad=True)
-    found = torch.nn.functional.grid_sample(
+    actual = torch.nn.functional.grid_sample(
         image, grid, mode="nearest", align_corners=False
     )
-    to_image, to_grid = torch.autograd.grad(found.sum(), [image, grid])
+    to_image, to_grid = torch.autograd.grad(actual.sum(), [image, grid])
     assert to_image.sum() == 3**dims
     assert to_grid.shape == grid.shape and not to_grid.any()

@@ -1,5 +1,5 @@
-"""What a declaration keeps for its gradient: statistics of rows, places of the greatest
-elements. It is there for the gradient alone, and no other op can tell.
+"""Values that a declaration saves for its gradient: statistics of rows, indices of the
+greatest elements. They exist only for the gradient and are not visible to other ops.
 """
 
 import pytest
@@ -38,28 +38,28 @@ NORMS = {
 @pytest.mark.parametrize("name", NORMS)
 def test_derivatives_of_first_and_second_order(name):
     function, arguments = NORMS[name]
-    given = arguments()
-    assert gradcheck(function, given, check_forward_ad=True)
-    assert gradgradcheck(function, given)
+    inputs = arguments()
+    assert gradcheck(function, inputs, check_forward_ad=True)
+    assert gradgradcheck(function, inputs)
 
 
 @pytest.mark.parametrize("frozen", range(3))
 def test_derivatives_of_some_arguments(frozen):
-    given = [_double(4, 6), _double(6), _double(6)]
-    given[frozen].requires_grad_(False)
+    inputs = [_double(4, 6), _double(6), _double(6)]
+    inputs[frozen].requires_grad_(False)
     function = NORMS["layer norm"][0]
-    assert gradcheck(function, given)
-    assert gradgradcheck(function, given)
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
 
 
 def test_statistics_of_half_precision_are_not_rounded():
     torch.manual_seed(0)
     x = (torch.randn(16, 64) + 100).bfloat16().requires_grad_()
     slope = torch.randn(16, 64).bfloat16()
-    (found,) = torch.autograd.grad(F.layer_norm(x, (64,)), x, slope)
+    (actual,) = torch.autograd.grad(F.layer_norm(x, (64,)), x, slope)
     wide = x.detach().float().requires_grad_()
     (expected,) = torch.autograd.grad(F.layer_norm(wide, (64,)), wide, slope.float())
-    torch.testing.assert_close(found.float(), expected, rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(actual.float(), expected, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 9, 7), (3, 8, 9)])
@@ -78,10 +78,10 @@ def test_pooling_goes_to_the_place_that_indices_name(shape, options):
     x = torch.randint(0, 5, shape).float().requires_grad_()
     y, indices = F.max_pool2d(x, return_indices=True, **options)
     slope = torch.randn(y.shape)
-    (found,) = torch.autograd.grad(F.max_pool2d(x, **options), x, slope)
+    (actual,) = torch.autograd.grad(F.max_pool2d(x, **options), x, slope)
     expected = torch.zeros(*shape[:-2], shape[-2] * shape[-1])
     expected.scatter_add_(-1, indices.flatten(-2), slope.flatten(-2))
-    torch.testing.assert_close(found.flatten(-2), expected)
+    torch.testing.assert_close(actual.flatten(-2), expected)
 
 
 def test_pooling_does_not_save_the_image():
@@ -105,8 +105,8 @@ def test_hooks_on_saved_tensors_see_what_is_saved():
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         y = F.layer_norm(x, (8,))
     assert seen.count((torch.float32, (5, 1))) == 2
-    (found,) = torch.autograd.grad(y, x, torch.ones(5, 8))
-    assert found.abs().max() < 1e-5
+    (actual,) = torch.autograd.grad(y, x, torch.ones(5, 8))
+    assert actual.abs().max() < 1e-5
 
 
 def test_dispatch_modes_do_not_see_what_runs_in_place_of_the_op():
@@ -130,6 +130,6 @@ def test_transforms_of_gradients():
     def loss(row):
         return F.layer_norm(row, (8,)).pow(3).sum()
 
-    found = torch.func.vmap(torch.func.grad(loss))(x)
+    actual = torch.func.vmap(torch.func.grad(loss))(x)
     expected = torch.stack([torch.func.grad(loss)(row) for row in x])
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)

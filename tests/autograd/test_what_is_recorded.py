@@ -1,5 +1,5 @@
-"""What has a history and what has none: factories, zeros in place of gradients,
-linear functions; and what nodes keep.
+"""Which results have a history: factories, zeros in place of gradients, linear
+functions; and what nodes save.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def leaf(*values: float) -> torch.Tensor:
     ],
 )
 def test_factories_record_nothing(make) -> None:
-    made = make(leaf(1.0, 2.0))
-    assert not made.requires_grad and made.grad_fn is None
+    result = make(leaf(1.0, 2.0))
+    assert not result.requires_grad and result.grad_fn is None
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -73,8 +73,8 @@ def test_a_linear_scan_saves_nothing() -> None:
 
 
 def test_contexts_give_nothing_to_their_scope() -> None:
-    with torch.no_grad() as given:
-        assert given is None
+    with torch.no_grad() as target:
+        assert target is None
     setting = torch.set_grad_enabled(False)
     assert setting.prev and not setting.mode
     with setting:

@@ -1,4 +1,4 @@
-"""Distributions: densities integrate, samples have the moments that are promised."""
+"""Distributions: densities integrate, samples have the stated moments."""
 
 import math
 
@@ -68,16 +68,18 @@ def test_counts():
     for rate in (0.5, 40.0):
         drawn = D.Poisson(rate).sample((8000,))
         assert float(drawn.mean()) == pytest.approx(rate, rel=0.05)
-    found = D.Binomial(5, torch.tensor(0.3)).log_prob(torch.tensor(2.0)).exp()
-    assert float(found) == pytest.approx(0.3087, abs=1e-4)
+    actual = D.Binomial(5, torch.tensor(0.3)).log_prob(torch.tensor(2.0)).exp()
+    assert float(actual) == pytest.approx(0.3087, abs=1e-4)
 
 
 def test_normal_vectors():
     matrix = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
-    given = D.MultivariateNormal(torch.zeros(2), matrix)
+    distribution = D.MultivariateNormal(torch.zeros(2), matrix)
     wanted = -0.5 * math.log((2 * math.pi) ** 2 * 1.75)
-    assert float(given.log_prob(torch.zeros(2))) == pytest.approx(wanted, rel=1e-5)
-    assert_close(given.precision_matrix @ matrix, torch.eye(2))
+    assert float(distribution.log_prob(torch.zeros(2))) == pytest.approx(
+        wanted, rel=1e-5
+    )
+    assert_close(distribution.precision_matrix @ matrix, torch.eye(2))
 
 
 @pytest.mark.parametrize(
@@ -104,17 +106,17 @@ def test_values_outside_the_support_are_refused():
 
 
 def test_transformed_distributions():
-    given = D.TransformedDistribution(
+    distribution = D.TransformedDistribution(
         D.Normal(0.0, 1.0), [D.ExpTransform(), D.AffineTransform(0.0, 2.0)]
     )
     x = torch.tensor([0.5, 3.0])
-    assert_close(given.log_prob(x), D.LogNormal(math.log(2), 1.0).log_prob(x))
+    assert_close(distribution.log_prob(x), D.LogNormal(math.log(2), 1.0).log_prob(x))
 
 
 def test_independent_sums_over_dims():
-    given = D.Independent(D.Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1)
-    assert given.batch_shape == (3,)
-    assert given.log_prob(torch.zeros(3, 2)).shape == (3,)
+    distribution = D.Independent(D.Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1)
+    assert distribution.batch_shape == (3,)
+    assert distribution.log_prob(torch.zeros(3, 2)).shape == (3,)
 
 
 @pytest.mark.parametrize(
@@ -147,22 +149,22 @@ def test_volumes_are_those_of_the_jacobian():
 def test_the_same_covariance_in_three_forms():
     factor = torch.tensor([[2.0, 0.0], [0.5, 1.0]], dtype=torch.float64)
     covariance, mean = factor @ factor.mT, torch.zeros(2, dtype=torch.float64)
-    given = D.MultivariateNormal(mean, scale_tril=factor)
+    distribution = D.MultivariateNormal(mean, scale_tril=factor)
     x = torch.tensor([0.4, -1.0], dtype=torch.float64)
     for other in (
         D.MultivariateNormal(mean, covariance),
         D.MultivariateNormal(mean, precision_matrix=torch.linalg.inv(covariance)),
     ):
-        assert_close(other.log_prob(x), given.log_prob(x))
-        assert float(D.kl_divergence(given, other)) == pytest.approx(0, abs=1e-9)
+        assert_close(other.log_prob(x), distribution.log_prob(x))
+        assert float(D.kl_divergence(distribution, other)) == pytest.approx(0, abs=1e-9)
 
 
 def test_expanded_covariances_have_the_same_densities():
     matrices = torch.tensor([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 3.0]]])
-    given = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices)
-    densities = given.log_prob(matrices)
+    distribution = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices)
+    densities = distribution.log_prob(matrices)
     assert densities.shape == (2,)
-    assert_close(given.expand([5, 2]).log_prob(matrices), densities.expand(5, 2))
+    assert_close(distribution.expand([5, 2]).log_prob(matrices), densities.expand(5, 2))
     # a batch of degrees of freedom, one matrix
     shared = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices[0])
     alone = D.Wishart(6.0, covariance_matrix=matrices[0]).log_prob(matrices[1])
@@ -178,16 +180,18 @@ def test_expanded_covariances_have_the_same_densities():
     ],
 )
 def test_images_of_a_distribution_have_their_base(make):
-    made = make()
-    assert isinstance(made, D.TransformedDistribution)
-    assert made.base_dist.batch_shape == (2,)
-    wider = made.expand((3, 2))
-    assert type(wider) is type(made)
+    result = make()
+    assert isinstance(result, D.TransformedDistribution)
+    assert result.base_dist.batch_shape == (2,)
+    wider = result.expand((3, 2))
+    assert type(wider) is type(result)
     assert wider.scale.shape == wider.sample().shape == (3, 2)
     value = torch.tensor([0.5, 1.5])
-    assert_close(made.icdf(made.cdf(value)), value)
+    assert_close(result.icdf(result.cdf(value)), value)
     with pytest.raises(ValueError, match="scale"):
-        type(made)(*([torch.zeros(1)] * (type(made) is D.LogNormal)), -torch.ones(1))
+        type(result)(
+            *([torch.zeros(1)] * (type(result) is D.LogNormal)), -torch.ones(1)
+        )
 
 
 def test_expanding_gives_the_class_below():
@@ -200,12 +204,12 @@ def test_expanding_gives_the_class_below():
     class Chosen(D.OneHotCategorical):
         pass
 
-    for cls, made in (
+    for cls, result in (
         (Named, Named(torch.ones(3))),
         (Counted, Counted(4, torch.ones(3))),
         (Chosen, Chosen(torch.ones(3))),
     ):
-        wider = made.expand((2, 5))
+        wider = result.expand((2, 5))
         assert type(wider) is cls
         assert wider.batch_shape == (2, 5)
         assert wider.sample().shape == wider.mean.shape == (2, 5, 3)
@@ -324,8 +328,8 @@ def test_a_mixture_s_values_satisfy_the_bounds_of_each_component():
     ],
 )
 def test_constraints_have_pytorchs_names(name, kind, text):
-    found = getattr(D.constraints, name)
-    assert type(found).__name__ == kind and repr(found) == text
+    actual = getattr(D.constraints, name)
+    assert type(actual).__name__ == kind and repr(actual) == text
 
 
 def test_supports_print_as_pytorchs():
@@ -339,6 +343,6 @@ def test_supports_print_as_pytorchs():
     shown = "MixtureSameFamilyConstraint(Interval(lower_bound="
     assert repr(mixture.support).startswith(shown)
     inside = mixture.support.check(torch.tensor([0.5, 1.5]))
-    assert inside.tolist() == [True, False]  # as every component takes it
+    assert inside.tolist() == [True, False]  # in the support of every component
     with pytest.raises(ValueError, match="HalfOpenInterval"):
         D.NegativeBinomial(3, probs=torch.tensor(1.0), validate_args=True)

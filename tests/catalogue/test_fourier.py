@@ -1,4 +1,4 @@
-"""Fourier transforms: against NumPy, their derivatives, their arguments."""
+"""Fourier transforms: values against NumPy, derivatives, arguments."""
 
 import numpy
 import pytest
@@ -15,9 +15,9 @@ def numbers(*shape, is_complex=False, requires_grad=False):
     return x.requires_grad_(requires_grad)
 
 
-def agrees(found, expected):
-    assert found.shape == expected.shape
-    assert numpy.allclose(found.detach().numpy(), expected)
+def agrees(actual, expected):
+    assert actual.shape == expected.shape
+    assert numpy.allclose(actual.detach().numpy(), expected)
 
 
 @pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
@@ -25,8 +25,8 @@ def agrees(found, expected):
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
 def test_one_dimension_agrees_with_numpy(name, n, norm):
     x = numbers(3, 5, is_complex=name not in ("rfft", "ihfft"))
-    found = getattr(torch.fft, name)(x, n, 1, norm)
-    agrees(found, getattr(numpy.fft, name)(x.numpy(), n, 1, norm))
+    actual = getattr(torch.fft, name)(x, n, 1, norm)
+    agrees(actual, getattr(numpy.fft, name)(x.numpy(), n, 1, norm))
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
@@ -77,8 +77,8 @@ def test_gradients_of_real_tensors(transform):
 
 def test_batches_agree_with_a_loop():
     x = numbers(4, 3, 6)
-    found = torch.func.vmap(torch.fft.rfft2)(x)
-    assert torch.allclose(found, torch.fft.rfft2(x))
+    actual = torch.func.vmap(torch.fft.rfft2)(x)
+    assert torch.allclose(actual, torch.fft.rfft2(x))
 
 
 def test_frequencies_and_shifts():
@@ -157,18 +157,18 @@ def test_every_length_and_layout_agrees_with_numpy(n):
         close(back, parts[0])
 
 
-def close(found, expected):
-    assert found.shape == expected.shape
-    error = numpy.abs(found.numpy() - expected).max()
+def close(actual, expected):
+    assert actual.shape == expected.shape
+    error = numpy.abs(actual.numpy() - expected).max()
     assert error < 1e-13 * max(1.0, numpy.abs(expected).max())
 
 
 def test_single_precision_is_computed_in_single_precision_without_losing_more():
     z = numpy.random.default_rng(0).normal(size=(2, 3, 1009)).astype("complex64")
-    found = torch.fft.fft(torch.tensor(z))
-    assert found.dtype is torch.complex64
+    actual = torch.fft.fft(torch.tensor(z))
+    assert actual.dtype is torch.complex64
     expected = numpy.fft.fft(z.astype("complex128"))
-    error = numpy.abs(found.numpy() - expected).max()
+    error = numpy.abs(actual.numpy() - expected).max()
     assert error < 1e-6 * numpy.abs(expected).max()
 
 

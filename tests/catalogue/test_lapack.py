@@ -1,4 +1,4 @@
-"""LAPACK's routines beside their meaning in NumPy: dtypes, batches, threads, errors."""
+"""LAPACK's routines against NumPy references: dtypes, batches, threads, errors."""
 
 import subprocess
 import sys
@@ -34,9 +34,9 @@ def in_numpy(name, *operands, **options):
     return [torch.as_tensor(result) for result in results]
 
 
-def assert_same(found, meant):
-    tolerance = 2e-3 if found[0].real.dtype == torch.float32 else 1e-8
-    for one, other in zip(found, meant, strict=False):
+def assert_same(actual, meant):
+    tolerance = 2e-3 if actual[0].real.dtype == torch.float32 else 1e-8
+    for one, other in zip(actual, meant, strict=False):
         assert_close(one, other, rtol=tolerance, atol=tolerance)
 
 
@@ -67,15 +67,15 @@ def test_systems_are_what_they_mean(batch):
 
 @pytest.mark.parametrize("upper", (False, True))
 @pytest.mark.parametrize("unitriangular", (False, True))
-def test_triangles_read_no_more(batch, upper, unitriangular):
+def test_the_other_triangle_is_not_read(batch, upper, unitriangular):
     options = {"upper": upper, "unitriangular": unitriangular}
     matrix = batch / 9 + 2 * torch.eye(9, dtype=batch.dtype)
     other = torch.ones(9, 9).tril(-1) if upper else torch.ones(9, 9).triu(1)
     matrix = matrix.masked_fill(other.bool(), float("nan"))
     right = torch.randn(3, 9, 4, dtype=batch.dtype)
     for b in (right, right[..., :1]):
-        found = torch.linalg.solve_triangular(matrix, b, **options)
-        assert_same([found], in_numpy("solve_triangular", matrix, b, **options))
+        actual = torch.linalg.solve_triangular(matrix, b, **options)
+        assert_same([actual], in_numpy("solve_triangular", matrix, b, **options))
 
 
 def test_values_with_vectors_give_the_matrix_back(batch):
@@ -119,15 +119,15 @@ def test_threads_change_no_bit():
     torch.manual_seed(0)
     batch = torch.randn(40, 24, 24)
     threads = torch.get_num_threads()
-    found = []
+    actual = []
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append((torch.linalg.inv(batch), torch.linalg.svd(batch).U))
+            actual.append((torch.linalg.inv(batch), torch.linalg.svd(batch).U))
     finally:
         torch.set_num_threads(threads)
-    for results in found[1:]:
-        assert all(map(torch.equal, results, found[0]))
+    for results in actual[1:]:
+        assert all(map(torch.equal, results, actual[0]))
 
 
 def test_what_does_not_converge_is_an_error():
@@ -155,8 +155,8 @@ def test_iterations_over_infinities_end(batch, value, place):
 def test_of_hermitian_matrices_one_triangle_must_be_finite(batch):
     matrix = torch.eye(9, dtype=batch.dtype)
     matrix[0, 8] = float("inf")
-    for found in (torch.linalg.eigvalsh(matrix), torch.linalg.eigh(matrix)[0]):
-        assert found.tolist() == [1.0] * 9
+    for actual in (torch.linalg.eigvalsh(matrix), torch.linalg.eigh(matrix)[0]):
+        assert actual.tolist() == [1.0] * 9
     assert in_numpy("eigvalsh", matrix, upper=False)[0].tolist() == [1.0] * 9
     with pytest.raises(torch.linalg.LinAlgError, match="did not converge"):
         torch.linalg.eigvalsh(matrix, "U")
@@ -164,8 +164,8 @@ def test_of_hermitian_matrices_one_triangle_must_be_finite(batch):
 
 def test_singular_matrices_say_where():
     matrix = torch.tensor([[1.0, 2.0, 3.0], [0.0, 4.0, 5.0], [0.0, 0.0, 0.0]])
-    for found in (torch.linalg.inv_ex(matrix), torch.linalg.solve_ex(matrix, matrix)):
-        assert found.info.dtype == torch.int32 and int(found.info) == 3
+    for actual in (torch.linalg.inv_ex(matrix), torch.linalg.solve_ex(matrix, matrix)):
+        assert actual.info.dtype == torch.int32 and int(actual.info) == 3
     assert torch.linalg.inv_ex(matrix).inverse.isnan().all()
     assert float(torch.linalg.det(matrix)) == 0.0
 
@@ -200,9 +200,9 @@ def test_signs_of_infinite_determinants():
 )
 def test_pseudo_inverses_by_several_tolerances(batch, tolerances):
     matrix = torch.diag(torch.tensor([4.0, 1.0])).expand(*batch, 2, 2)
-    found = torch.linalg.pinv(matrix, rtol=torch.full(tolerances, 0.5))
+    actual = torch.linalg.pinv(matrix, rtol=torch.full(tolerances, 0.5))
     shape = torch.broadcast_shapes(batch, tolerances)
-    assert_close(found, torch.diag(torch.tensor([0.25, 0.0])).expand(*shape, 2, 2))
+    assert_close(actual, torch.diag(torch.tensor([0.25, 0.0])).expand(*shape, 2, 2))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -224,11 +224,11 @@ def test_pivots_that_no_factorization_gave(dtype, hermitian, pivots):
     n = len(pivots)
     matrix, right = torch.eye(n, dtype=dtype), torch.ones(n, 1, dtype=dtype)
     message = "invalid for a matrix of . rows"
-    given = torch.tensor(pivots)
+    inputs = torch.tensor(pivots)
     with pytest.raises(RuntimeError, match=message):
-        torch.linalg.ldl_solve(matrix, given, right, hermitian=hermitian)
+        torch.linalg.ldl_solve(matrix, inputs, right, hermitian=hermitian)
     with pytest.raises(RuntimeError, match=message):
-        in_numpy("ldl_solve", matrix, given, right, hermitian=hermitian)
+        in_numpy("ldl_solve", matrix, inputs, right, hermitian=hermitian)
 
 
 FUNCTIONS = {
@@ -258,7 +258,7 @@ RECTANGLES = {"lu", "lu_without_pivots", "qr", "complete_qr", "svd", "svdvals", 
 
 
 def batches(dtype):
-    """Batches that routines have to take or refuse, by name."""
+    """Batches that routines must accept or refuse, by name."""
     torch.manual_seed(0)
     square = torch.randn(3, 5, 5, dtype=dtype)
     named = {
@@ -281,28 +281,28 @@ def batches(dtype):
     return named
 
 
-def laid_out(a):
-    """The same matrices elsewhere in memory."""
+def with_layout(a):
+    """The same matrices in another layout."""
     stepped = a.new_zeros(*a.shape[:-1], 2 * a.shape[-1] + 1)[..., 1::2]
     return (a.mT.contiguous().mT, stepped.copy_(a), torch.cat([a[:1], a])[1:])
 
 
 def outcome_of(function, a):
     try:
-        found = function(a)
+        actual = function(a)
     except RuntimeError as error:
         return type(error), str(error)
-    found = found if isinstance(found, tuple) else (found,)
-    return [(result.shape, result.dtype, repr(result.tolist())) for result in found]
+    actual = actual if isinstance(actual, tuple) else (actual,)
+    return [(result.shape, result.dtype, repr(result.tolist())) for result in actual]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_all_layouts_of_all_matrices_give_the_same(name, dtype):
-    """Singular, empty, huge and undefined ones too: a result, or PyTorch's error."""
+    """Also singular, empty, huge and NaN matrices: a result, or PyTorch's error."""
     for which, a in batches(dtype).items():
         if a.shape[-1] != a.shape[-2] and name not in RECTANGLES:
             continue
         expected = outcome_of(FUNCTIONS[name], a.contiguous())
-        for other in laid_out(a):
+        for other in with_layout(a):
             assert outcome_of(FUNCTIONS[name], other) == expected, which

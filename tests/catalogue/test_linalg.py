@@ -1,4 +1,4 @@
-"""Linear algebra: factorizations give back what was factored, and differentiate."""
+"""Linear algebra: factorizations reproduce the matrix, and have derivatives."""
 
 import pytest
 
@@ -70,8 +70,8 @@ def test_triangular_solutions_of_many_rows():
     right = torch.randn(n, 3, dtype=torch.float64)
     for upper in (False, True):
         triangle = matrix.triu() if upper else matrix.tril()
-        found = torch.linalg.solve_triangular(matrix, right, upper=upper)
-        assert_close(triangle @ found, right)
+        actual = torch.linalg.solve_triangular(matrix, right, upper=upper)
+        assert_close(triangle @ actual, right)
 
 
 def test_singular_matrices_are_refused():
@@ -140,10 +140,12 @@ def test_complex_systems_are_solved(complex_square):
     assert_close(torch.linalg.pinv(a), torch.linalg.inv(a))
     factors, pivots = torch.linalg.lu_factor(a)
     for adjoint, matrix in ((False, a), (True, a.mH)):
-        found = torch.linalg.lu_solve(factors, pivots, one, adjoint=adjoint)
-        assert_close(matrix @ found, one)
-        found = torch.linalg.lu_solve(factors, pivots, one, left=False, adjoint=adjoint)
-        assert_close(found @ matrix, one)
+        actual = torch.linalg.lu_solve(factors, pivots, one, adjoint=adjoint)
+        assert_close(matrix @ actual, one)
+        actual = torch.linalg.lu_solve(
+            factors, pivots, one, left=False, adjoint=adjoint
+        )
+        assert_close(actual @ matrix, one)
     sign, logarithm = torch.linalg.slogdet(a)
     assert logarithm.dtype == torch.float64
     assert_close(sign * logarithm.exp(), torch.linalg.det(a))
@@ -164,7 +166,7 @@ def test_eigenvalues_of_any_square_matrices(dtype):
 
 
 def _without_phase(vectors):
-    """What stays when every column is turned by a phase."""
+    """A quantity invariant under phases of the columns."""
     return vectors.unsqueeze(-1) @ vectors.conj().unsqueeze(-2)
 
 
@@ -218,8 +220,8 @@ def test_symmetric_matrices_that_are_not_definite(dtype, hermitian):
     factors, pivots, info = torch.linalg.ldl_factor_ex(a, hermitian=hermitian)
     assert not info.any() and (pivots < 0).any() and (pivots > 0).any()
     right = torch.randn(6, 2, dtype=dtype)
-    found = torch.linalg.ldl_solve(factors, pivots, right, hermitian=hermitian)
-    assert_close(whole @ found, right.expand(20, 6, 2))
+    actual = torch.linalg.ldl_solve(factors, pivots, right, hermitian=hermitian)
+    assert_close(whole @ actual, right.expand(20, 6, 2))
 
 
 def test_a_zero_in_d_is_reported():
@@ -276,8 +278,8 @@ def test_eig_has_second_derivatives_where_phases_do_not_count():
 
 def test_empty_systems_have_empty_solutions():
     pivots = torch.empty(2, 0, dtype=torch.int32)
-    found = torch.linalg.lu_solve(torch.empty(2, 0, 0), pivots, torch.empty(2, 0, 3))
-    assert found.shape == (2, 0, 3)
+    actual = torch.linalg.lu_solve(torch.empty(2, 0, 0), pivots, torch.empty(2, 0, 3))
+    assert actual.shape == (2, 0, 3)
 
 
 def test_out_keeps_its_strides_and_is_checked():
@@ -309,25 +311,25 @@ def test_cofactors_of_a_batch_with_a_singular_matrix(dtype):
     a = torch.randn(2, 3, 3, dtype=dtype)
     a[1, 2] = a[1, 0] - a[1, 1]
     a.requires_grad_()
-    (found,) = torch.autograd.grad(torch.linalg.det(a).real.sum(), a)
+    (actual,) = torch.autograd.grad(torch.linalg.det(a).real.sum(), a)
     for k in range(2):
         for i in range(3):
             for j in range(3):
                 rows, columns = ([m for m in range(3) if m != n] for n in (i, j))
                 minor = torch.linalg.det(a[k][rows][:, columns])
-                assert_close(found[k, i, j].conj(), minor * (-1) ** (i + j))
+                assert_close(actual[k, i, j].conj(), minor * (-1) ** (i + j))
 
 
 @pytest.mark.parametrize("driver", [None, "gelsy", "gels", "gelsd", "gelss"])
-def test_squares_that_are_missed_are_those_of_the_driver(driver):
+def test_residuals_that_are_absent_are_those_of_the_driver(driver):
     a = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], dtype=torch.float64)
     b = torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
-    found = torch.linalg.lstsq(a.requires_grad_(), b, driver=driver)
-    assert found.residuals.requires_grad
+    actual = torch.linalg.lstsq(a.requires_grad_(), b, driver=driver)
+    assert actual.residuals.requires_grad
     if driver in (None, "gelsy"):
-        assert found.residuals.shape == (0,)
+        assert actual.residuals.shape == (0,)
     else:
-        assert_close(found.residuals, (a @ found.solution - b).square().sum(0))
+        assert_close(actual.residuals, (a @ actual.solution - b).square().sum(0))
     wide = torch.linalg.lstsq(a.mT, b[:2], driver=driver)
     assert wide.residuals.shape == (0,) and wide.residuals.requires_grad
 
@@ -341,10 +343,10 @@ def test_least_squares_of_tall_wide_and_deficient_matrices():
     torch.manual_seed(0)
     for shape in ((6, 3), (3, 6), (4, 4)):
         a, b = torch.randn(2, *shape).double(), torch.randn(2, shape[0], 2).double()
-        found = torch.linalg.lstsq(a, b)
-        assert_close(found.solution, torch.linalg.pinv(a) @ b)
-        assert found.rank.tolist() == [min(shape)] * 2
+        actual = torch.linalg.lstsq(a, b)
+        assert_close(actual.solution, torch.linalg.pinv(a) @ b)
+        assert actual.rank.tolist() == [min(shape)] * 2
     a = torch.ones(4, 3, dtype=torch.float64)
-    found = torch.linalg.lstsq(a, torch.arange(4.0).double().unsqueeze(1))
-    assert int(found.rank) == 1
-    assert_close(found.solution, torch.full((3, 1), 0.5, dtype=torch.float64))
+    actual = torch.linalg.lstsq(a, torch.arange(4.0).double().unsqueeze(1))
+    assert int(actual.rank) == 1
+    assert_close(actual.solution, torch.full((3, 1), 0.5, dtype=torch.float64))

@@ -57,7 +57,7 @@ def test_second_derivatives_where_no_sign_counts(rows):
 
 def test_a_matrix_has_one_result_in_every_batch(dtype):
     a = torch.randn(21, 5, 5, dtype=dtype)
-    a[3] = 0  # what needs LAPACK changes nothing beside it
+    a[3] = 0  # matrices that need LAPACK do not affect the others
     definite = a @ a.mT + torch.eye(5, dtype=dtype)
     definite[7] = -definite[7]
     for function, batch in (
@@ -110,8 +110,8 @@ def test_rows_are_exchanged_lane_by_lane(dtype):
     assert torch.equal(torch.linalg.inv(permutations), permutations.mT)
     assert_close(torch.linalg.det(permutations).abs(), torch.ones(13, dtype=dtype))
     b = torch.randn(6, 3, dtype=dtype)  # broadcast
-    found = torch.linalg.solve(permutations, b)
-    assert torch.equal(found, permutations.mT @ b)
+    actual = torch.linalg.solve(permutations, b)
+    assert torch.equal(actual, permutations.mT @ b)
 
 
 def test_a_hole_is_an_error_of_its_matrix(dtype):

@@ -1,4 +1,4 @@
-"""Special functions, windows and polynomials at values known from tables."""
+"""Special functions, windows and polynomials at tabulated values."""
 
 import math
 
@@ -28,8 +28,8 @@ VALUES = [  # Abramowitz and Stegun
 
 @pytest.mark.parametrize(("name", "x", "wanted"), VALUES)
 def test_functions_agree_with_tables(name, x, wanted):
-    found = getattr(torch.special, name)(torch.tensor(x, dtype=torch.float64))
-    assert float(found) == pytest.approx(wanted, rel=1e-12)
+    actual = getattr(torch.special, name)(torch.tensor(x, dtype=torch.float64))
+    assert float(actual) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_zeta_and_its_relatives():
@@ -62,8 +62,8 @@ def test_gradients_agree_with_differences(name):
 def test_polynomials_keep_a_degree_for_each_element():
     x = torch.tensor([0.5, 0.5, 0.5, 0.5])
     degrees = torch.tensor([-1, 0, 1, 3])
-    found = torch.special.chebyshev_polynomial_t(x, degrees)
-    assert_close(found, torch.tensor([0.0, 1.0, 0.5, -1.0]))
+    actual = torch.special.chebyshev_polynomial_t(x, degrees)
+    assert_close(actual, torch.tensor([0.0, 1.0, 0.5, -1.0]))
     assert float(torch.special.legendre_polynomial_p(x[0], 2)) == -0.125
 
 

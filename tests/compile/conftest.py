@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def untraced():
-    """Without a tracing function, as coverage has: calls are not replayed under one."""
+    """Without a tracing function, such as that of coverage, which prevents replays."""
     trace = sys.gettrace()
     sys.settrace(None)
     yield

@@ -1,8 +1,8 @@
-"""Random programs for compiled callables: what they do must not depend on compiling.
+"""Random programs for compiled callables, whose effects must not depend on compilation.
 
 A program is a list of steps over a pool of tensors: ops, views, writes in place and by
-NumPy, draws, reads, exceptions, containers, gradients. ``run`` gives everything that
-can be observed of it, as plain data.
+NumPy, draws, reads, exceptions, containers, gradients. ``run`` returns everything
+observable of it, as plain data.
 """
 
 import random
@@ -213,7 +213,7 @@ def inputs(seed):
 
 
 def run(program, pool):
-    """Everything that can be seen of a run."""
+    """Everything observable of a run."""
     state = Run(pool)
     for step, numbers in program:
         try:

@@ -2,7 +2,7 @@
 
 A world is tensors, numbers, lists and functions that a generated function reads: by
 closure, global, attribute, item and call. Between calls the world changes in ways that
-Python alone sees. ``observed`` gives what can be seen of a world, as plain data.
+only Python sees. ``observed`` returns everything observable of a world, as plain data.
 """
 
 import random
@@ -17,7 +17,7 @@ BINARY = ("+", "-", "*")
 
 
 class Layer(torch.nn.Module):
-    """A module of the user's."""
+    """A user's module."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ class World:
 
 
 def make_source(seed):
-    """The text of ``make(world, offset)``, which gives the function."""
+    """The source of ``make(world, offset)``, which returns the function."""
     draw = random.Random(seed)
     names = ["x"]
     lines = []
@@ -132,7 +132,7 @@ def make_source(seed):
 
 
 def make_function(source, world):
-    """The function, what changes its cell, and its globals."""
+    """The function, a setter of its cell, and its globals."""
     namespace = {"torch": torch, "SIZE": SIZE, "SCALE": 1.5, "sum": sum}
     exec(compile(source, "<random>", "exec"), namespace)
     return (*namespace["make"](world, 0.25), namespace)
@@ -309,7 +309,7 @@ def call(function, x):
 
 
 def history(seed, compiles, calls=24):
-    """What is seen after each call of a random function; and how many were replayed."""
+    """What is observed after each call of a random function; the number of replays."""
     draw = random.Random(seed)
     World.helper.__defaults__ = (0.5,)
     world = World(seed)
@@ -339,9 +339,9 @@ def main():
     replayed = 0
     for seed in range(first, first + count):
         expected, _ = history(seed, compiles=False)
-        found, runs = history(seed, compiles=True)
+        actual, runs = history(seed, compiles=True)
         replayed += runs
-        wrong = [k for k in range(len(found)) if found[k] != expected[k]]
+        wrong = [k for k in range(len(actual)) if actual[k] != expected[k]]
         if wrong:
             print(f"program {seed} differs in the calls {wrong}")
     print(f"{count} programs from {first} on: {replayed} calls were replayed")

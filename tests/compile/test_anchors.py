@@ -75,9 +75,9 @@ def test_results_have_the_bits_of_eager(function, dtype):
 
 def test_ops_before_a_softmax_join_it():
     scores, _ = tensors(2)
-    found = fused_groups(masked_softmax, scores, scores > 1)
+    actual = fused_groups(masked_softmax, scores, scores > 1)
     joined = ("aten::mul.Tensor", "aten::masked_fill.Scalar", "aten::softmax.int")
-    assert any(ops == joined for ops, _ in found)
+    assert any(ops == joined for ops, _ in actual)
 
 
 def test_a_group_shows_its_graph():
@@ -93,7 +93,7 @@ def test_a_group_shows_its_graph():
 
 
 def test_anchors_are_recorded_and_run_together():
-    """One launch for three ops, once the kernel is there and judged faster."""
+    """One launch for three ops, once the kernel is compiled and judged faster."""
     x, y, _ = tensors(3)
     compiled = torch.compile(loss)
     for _ in range(4):
@@ -149,7 +149,7 @@ def test_gradients_of_groups_with_anchors():
 
 
 def test_a_result_before_a_norm_is_written_in_its_pass():
-    """Whether it is faster depends on the machine; there is one pass for both."""
-    found = dict(fused_groups(kept, *tensors(3)))
-    (state,) = [s for ops, s in found.items() if "aten::layer_norm" in ops]
+    """Whether it is faster depends on the machine; both are computed in one pass."""
+    actual = dict(fused_groups(kept, *tensors(3)))
+    (state,) = [s for ops, s in actual.items() if "aten::layer_norm" in ops]
     assert "passes" not in state and "bits" not in state

@@ -1,4 +1,4 @@
-"""Backends of ``torch.compile``: graphs that they are given, and what runs."""
+"""Backends of ``torch.compile``: the graphs that they receive, and what runs."""
 
 import inspect
 import operator
@@ -16,7 +16,7 @@ from tests.compile.programs import inputs, make_program, observed, run
 
 
 class Collect:
-    """A backend that keeps what it is given and runs graphs as they are."""
+    """A backend that stores the graphs that it receives and runs them unchanged."""
 
     def __init__(self):
         self.graphs, self.examples, self.calls = [], [], 0
@@ -71,20 +71,20 @@ def test_modules_are_handed_over_with_their_parameters_and_trained():
         head = nn.Linear(48, 5)
         optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()])
         compiled = wrap(nn.Sequential(model, head))
-        found = []
+        actual = []
         for size in (4, 4, 6, 5):
             x, y = torch.randn(size, 1, 6, 6), torch.arange(size) % 5
             optimizer.zero_grad()
             loss = F.cross_entropy(compiled(x), y)
             loss.backward()
             optimizer.step()
-            found.append(loss.item())
-        return found, model[1].running_var.tolist()
+            actual.append(loss.item())
+        return actual, model[1].running_var.tolist()
 
     collect = Collect()
     expected = losses(lambda model: model)
     assert losses(lambda m: torch.compile(m, backend=collect)) == expected
-    # The second size leaves the batch open; the third needs no graph.
+    # The second size makes the batch dynamic; the third needs no graph.
     assert len(collect.graphs) == 2
     names = [n.target for n in collect.graphs[0].graph.find_nodes(op="placeholder")]
     assert "L_self_modules_1_parameters_weight_" in names
@@ -129,8 +129,8 @@ def test_sizes_that_differ_are_left_open():
         x = torch.randn(size, 6)
         assert torch.equal(compiled(x), shaped(x))
     assert len(collect.graphs) == 2
-    assert collect.examples[1][0] == 16  # an open number
-    compiled(torch.randn(1, 6))  # 1 broadcasts: sizes 0 and 1 have graphs of their own
+    assert collect.examples[1][0] == 16  # a dynamic number
+    compiled(torch.randn(1, 6))  # 1 broadcasts: sizes 0 and 1 have their own graphs
     assert len(collect.graphs) == 3
     for settings, count in (({"dynamic": False}, 3), ({"dynamic": True}, 1)):
         collect = Collect()
@@ -254,7 +254,7 @@ def test_what_no_mode_sees_happens_in_order(function):
 
 
 def test_random_programs_agree():
-    """All steps but threads: other threads see tensors without data."""
+    """All steps except threads: other threads see tensors without data."""
     torch._dynamo.reset()
     with torch._dynamo.config.patch(recompile_limit=99):
         for seed in range(12):

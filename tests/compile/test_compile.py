@@ -1,4 +1,4 @@
-"""``torch.compile``: what it takes, what it gives back, and what stays as it is."""
+"""``torch.compile``: arguments, results, and unchanged behaviour."""
 
 import copy
 import gc
@@ -261,11 +261,11 @@ def test_writes_to_recorded_results_are_recorded():
     x = torch.randn(5 * N, 10)
     for _ in range(3):
         recorded = _C._recording_counts()[0]
-        found = compiled(x)
+        actual = compiled(x)
         assert _C._recording_counts()[0] - recorded == 6
-        for a, b in zip(found, writes(x), strict=True):
+        for a, b in zip(actual, writes(x), strict=True):
             assert torch.equal(a, b) and a._version == b._version
-        assert found[0].data_ptr() == found[2].data_ptr()
+        assert actual[0].data_ptr() == actual[2].data_ptr()
         background.wait(60)
 
 

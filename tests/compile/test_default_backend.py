@@ -21,8 +21,8 @@ def test_the_default_backend_gets_the_graph():
 
     compiler.set_default_backend(backend)
     assert compiler.get_default_backend() is backend
-    found = torch.compile(lambda x: x.sin() + 1)(torch.zeros(2))
-    assert found.tolist() == [1, 1] and len(graphs) == 1
+    actual = torch.compile(lambda x: x.sin() + 1)(torch.zeros(2))
+    assert actual.tolist() == [1, 1] and len(graphs) == 1
     torch.compile(lambda x: x + 1, backend="eager")(torch.zeros(2))
     compiler.set_default_backend(None)
     torch.compile(lambda x: x + 1)(torch.zeros(2))

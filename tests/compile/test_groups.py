@@ -13,7 +13,7 @@ from pellucid._compile.trial import Trial
 
 
 def scaled(x, a, b):
-    """Five numbers with the two that are hidden in ``add``."""
+    """Five numbers, including the two that are implicit in ``add``."""
     return torch.add(x * a, x, alpha=b) - (x + b) * 0.5
 
 

@@ -1,4 +1,4 @@
-"""Writes in place to memory that exists: recorded where a tensor has it alone."""
+"""In-place writes to existing memory: recorded if only one tensor refers to it."""
 
 import copy
 import pickle
@@ -43,8 +43,10 @@ def test_an_optimizer_written_by_hand_is_one_pass(step, tensors):
         compiled(*own)
         launches = _C._recording_counts()[2] - before[2]
         background.wait(60)
-        for expected, found in zip(eager, own, strict=True):
-            assert torch.equal(expected, found) and expected._version == found._version
+        for expected, actual in zip(eager, own, strict=True):
+            assert (
+                torch.equal(expected, actual) and expected._version == actual._version
+            )
     assert launches == 1
 
 
@@ -88,10 +90,10 @@ def test_readers_before_a_write_see_what_was_there():
     own = x.clone()
     compiled = torch.compile(step)
     for _ in range(4):
-        expected, found = step(x, y), compiled(own, y)
+        expected, actual = step(x, y), compiled(own, y)
         background.wait(60)
-        assert found[-1] is own
-        for a, b in zip(expected, found, strict=True):
+        assert actual[-1] is own
+        for a, b in zip(expected, actual, strict=True):
             assert torch.equal(a, b)
 
 
@@ -227,14 +229,14 @@ def test_what_follows_a_write_finds_it(name):
 
     compiled = torch.compile(step)
     for _ in range(3):
-        found = []
+        actual = []
         for function in (step, compiled):
             torch.manual_seed(1)
             x = torch.randn(SHAPE)
             result = function(x)
-            found.append(([*result, x.detach().clone()], x._version))
+            actual.append(([*result, x.detach().clone()], x._version))
         background.wait(60)
-        (expected, version), (own, own_version) = found
+        (expected, version), (own, own_version) = actual
         assert version == own_version
         for a, b in zip(expected, own, strict=True):
             assert torch.equal(a, b) and a.dtype == b.dtype

@@ -1,4 +1,4 @@
-"""Compiled callables do what they do uncompiled: random programs against eager."""
+"""Compiled callables behave as uncompiled ones: random programs against eager."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PROGRAMS = 60
 def differing_call(seed):
     """The first call of a compiled program that differs from eager, or None.
 
-    The kernels of its groups arrive before the last calls.
+    The kernels of its groups are ready before the last calls.
     """
     program = make_program(seed)
     compiled = torch.compile(run)
@@ -26,8 +26,8 @@ def differing_call(seed):
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, 10))
 def test_random_programs_agree(first):
-    found = {seed: differing_call(seed) for seed in range(first, first + 10)}
-    assert not {seed: call for seed, call in found.items() if call is not None}
+    actual = {seed: differing_call(seed) for seed in range(first, first + 10)}
+    assert not {seed: call for seed, call in actual.items() if call is not None}
 
 
 def test_programs_reach_what_is_recorded():

@@ -1,8 +1,8 @@
-"""Whatever a call can read of Python: a replay notices that it is not what it was.
+"""Whatever a call can read of Python: a replay detects that it changed.
 
 Each case makes a function and a change. The function is called often enough to be
 replayed, then the change is made, and it is called again; eager calls of a second
-function from the same case say what has to come out.
+function of the same case give the expected results.
 """
 
 import array
@@ -21,7 +21,7 @@ from pellucid._package.lazy import LazyValue
 
 pytestmark = pytest.mark.usefixtures("untraced")
 CASES = {}
-REFUSED = set()  # those of which no call can be replayed
+REFUSED = set()  # cases without replays
 
 
 def case(make):
@@ -390,19 +390,19 @@ def other_elements_of_a_weight():
 
 
 def results_of(make, *, compiles):
-    """What calls before and after the change give; and how many were replayed."""
+    """The results of calls before and after the change, and the number of replays."""
     function, change, *undo = make()
     seen = getattr(function, "seen", [])
     step = function
     if compiles:
         step = torch.compile(function, options={"replay": "always"})
     replays = {}
-    found = []
+    actual = []
     try:
         for number in range(24):
             if number == 12:
                 change()
-            found.append(step(torch.full((3,), 0.5)).tolist())
+            actual.append(step(torch.full((3,), 0.5)).tolist())
             if compiles:
                 known = step._pellucid_compilation.replays or ()
                 replays |= {replay: replay.facts()[3] for replay in known}
@@ -410,15 +410,15 @@ def results_of(make, *, compiles):
         for action in undo:
             action()
     reason = compiles and step._pellucid_compilation.replayer.reason
-    return [*found, len(seen)], sum(replays.values()), reason
+    return [*actual, len(seen)], sum(replays.values()), reason
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_change_is_noticed(name):
     make = CASES[name]
     expected, *_ = results_of(make, compiles=False)
-    found, runs, reason = results_of(make, compiles=True)
-    assert found == expected
+    actual, runs, reason = results_of(make, compiles=True)
+    assert actual == expected
     assert (runs == 0) == (name in REFUSED), reason
 
 
@@ -443,9 +443,9 @@ def test_a_parameter_is_not_taken_for_a_tensor():
     plain = torch.ones(3)
     first = [function(plain).tolist() for _ in range(8)][-1]
     with torch.no_grad():
-        found = function(torch.nn.Parameter(plain, requires_grad=False))
+        actual = function(torch.nn.Parameter(plain, requires_grad=False))
     assert runs_of(function) > 0, reason_of(function)
-    assert found.tolist() == (torch.tensor(first) / 2 * 3).tolist()
+    assert actual.tolist() == (torch.tensor(first) / 2 * 3).tolist()
 
 
 def test_an_argument_with_a_gradient_is_another_argument():

@@ -17,8 +17,8 @@ def test_random_functions_agree(first):
     replayed = 0
     for seed in range(first, first + 20):
         expected, _ = history(seed, compiles=False)
-        found, runs = history(seed, compiles=True)
-        calls = [k for k in range(len(found)) if found[k] != expected[k]]
+        actual, runs = history(seed, compiles=True)
+        calls = [k for k in range(len(actual)) if actual[k] != expected[k]]
         assert not calls, (seed, calls)
         replayed += runs
     assert replayed > 10
@@ -161,8 +161,8 @@ def test_draws_advance_the_stream():
     torch.manual_seed(0)
     expected = [draw(x).tolist() for _ in range(9)] + [torch.rand(1).item()]
     torch.manual_seed(0)
-    found = [function(x).tolist() for _ in range(9)] + [torch.rand(1).item()]
-    assert found == expected and runs_of(function) > 3
+    actual = [function(x).tolist() for _ in range(9)] + [torch.rand(1).item()]
+    assert actual == expected and runs_of(function) > 3
 
 
 def test_explain_shows_replays():

@@ -6,7 +6,7 @@ import pytest
 import pellucid as torch
 from pellucid._dynamo.exc import Unsupported
 
-N = 1 << 16  # enough for two ops to be worth a region
+N = 1 << 16  # enough elements for two ops to be worth a region
 
 
 def recorded_by(function, *args):
@@ -122,6 +122,6 @@ def test_dynamo_explains_breaks():
         y = x * 2 + 1
         return y / y.sum().item() - 1
 
-    found = torch._dynamo.explain(breaks)(torch.ones(N + 1))
-    assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 5)
-    assert "item needs" in found.break_reasons[0].reason
+    actual = torch._dynamo.explain(breaks)(torch.ones(N + 1))
+    assert (actual.graph_count, actual.graph_break_count, actual.op_count) == (2, 1, 5)
+    assert "item needs" in actual.break_reasons[0].reason

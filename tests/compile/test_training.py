@@ -1,4 +1,4 @@
-"""Training steps in regions: backward passes do what they do uncompiled."""
+"""Training steps in regions: backward passes behave as in eager mode."""
 
 import pytest
 
@@ -28,12 +28,12 @@ def differing_call(seed):
 
 @pytest.mark.parametrize("first", range(0, STEPS, 12))
 def test_random_steps_agree(first):
-    found = {seed: differing_call(seed) for seed in range(first, first + 12)}
-    assert not {seed: call for seed, call in found.items() if call is not None}
+    actual = {seed: differing_call(seed) for seed in range(first, first + 12)}
+    assert not {seed: call for seed, call in actual.items() if call is not None}
 
 
 def fused_launches(function, *args, calls=4):
-    """(recorded ops, launches, fused ones) of one call once its kernels are there."""
+    """(recorded ops, launches, fused ones) of one call once its kernels are ready."""
     for _ in range(calls):
         function(*args)
         background.wait(60)
@@ -55,12 +55,14 @@ def test_a_backward_pass_joins_the_forward_one():
     compiled = torch.compile(gated)
     recorded, launches, fused = fused_launches(compiled, *args)
     assert recorded >= 5 and fused and launches <= 3
-    for found, wanted in zip(compiled(*args), expected, strict=True):
-        assert torch.equal(found, wanted) and found._version == wanted._version
+    for actual, wanted in zip(compiled(*args), expected, strict=True):
+        assert torch.equal(actual, wanted) and actual._version == wanted._version
 
 
 def test_gradients_of_a_compiled_model_are_recorded():
-    """Backward is called outside: the graph says that its ops were recorded."""
+    """Backward is called outside the region: the graph knows that its ops were
+    recorded.
+    """
     model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.LayerNorm(64))
     compiled = torch.compile(lambda x: torch.tanh(model(x) * 2).sigmoid())
     x = torch.randn(64, 64)
@@ -104,7 +106,7 @@ def test_anomaly_mode_in_a_region_names_the_forward_line():
 
 
 def test_memory_of_a_gradient_is_the_programs():
-    """NumPy sees a gradient that a recorded op filled; later steps leave it alone."""
+    """NumPy sees a gradient that a recorded op filled; later steps do not change it."""
 
     @torch.compile
     def step(x):

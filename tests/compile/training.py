@@ -2,7 +2,7 @@
 
 A step builds a loss of a pool of tensors, with hooks, checkpoints, custom Functions,
 writes in place and double backward on the way, and updates its parameters in one of
-several ways. ``observed`` gives everything that can be seen of it, as plain data.
+several ways. ``observed`` returns everything observable of it, as plain data.
 """
 
 import random
@@ -178,7 +178,7 @@ class State:
 
 
 def make_step(seed):
-    """(steps with numbers, the way of updating)."""
+    """(steps with numbers, the kind of update)."""
     random_ = random.Random(seed)
     names = [name for name, weight in STEPS.items() for _ in range(weight)]
     length = random_.randint(3, 10)
@@ -190,27 +190,27 @@ def make_step(seed):
 
 
 def run(step, state):
-    """One step; what can be seen of it."""
+    """One step, and everything observable of it."""
     steps, update = step
-    found = Run(state)
+    actual = Run(state)
     for name, numbers in steps:
         try:
-            getattr(found, name)(numbers)
+            getattr(actual, name)(numbers)
         except RuntimeError as error:
-            found.seen.append((name, str(error)))
-    loss = sum((x.float() ** 2).mean() for x in found.pool[-3:])
+            actual.seen.append((name, str(error)))
+    loss = sum((x.float() ** 2).mean() for x in actual.pool[-3:])
     try:
-        _update(found, loss, update)
+        _update(actual, loss, update)
     except RuntimeError as error:
-        found.seen.append((update, str(error)))
-    return found
+        actual.seen.append((update, str(error)))
+    return actual
 
 
-def _update(found, loss, update):
-    params = list(found.params.values())
+def _update(actual, loss, update):
+    params = list(actual.params.values())
     if update == "grad":
-        grads = torch.autograd.grad(loss, [*params, found.leaf], allow_unused=True)
-        found.kept += [g for g in grads if g is not None]
+        grads = torch.autograd.grad(loss, [*params, actual.leaf], allow_unused=True)
+        actual.kept += [g for g in grads if g is not None]
         return
     if update == "scaler":
         scaler, sgd = torch.amp.GradScaler("cpu"), torch.optim.SGD(params, 0.1)
@@ -219,7 +219,7 @@ def _update(found, loss, update):
         scaler.update()
         return
     if update == "after_hooks":
-        note = lambda p: found.seen.append(p.grad.sum().item())  # noqa: E731
+        note = lambda p: actual.seen.append(p.grad.sum().item())  # noqa: E731
         hooks = [p.register_post_accumulate_grad_hook(note) for p in params]
         loss.backward()
         for hook in hooks:
@@ -230,12 +230,12 @@ def _update(found, loss, update):
     if update in ("retain", "twice"):
         loss.backward()
     elif update == "accumulate":
-        (found.leaf * params[1]).square().mean().backward()
+        (actual.leaf * params[1]).square().mean().backward()
     elif update == "zero":
         for p in with_grad:
             p.grad.zero_()
     elif update == "clip" and with_grad:
-        found.seen.append(torch.nn.utils.clip_grad_norm_(with_grad, 0.5).item())
+        actual.seen.append(torch.nn.utils.clip_grad_norm_(with_grad, 0.5).item())
     elif update == "sgd":
         torch.optim.SGD(params, 0.1, momentum=0.9).step()
     elif update == "adamw":
@@ -246,10 +246,10 @@ def _update(found, loss, update):
                 p -= 0.1 * p.grad
                 p.grad = None
     elif update in ("momentum", "lion"):
-        _update_in_place(found.state, update)
+        _update_in_place(actual.state, update)
     elif update == "average":
         with torch.no_grad():
-            for average, p in zip(found.state.averages, params, strict=True):
+            for average, p in zip(actual.state.averages, params, strict=True):
                 average.mul_(0.9).add_(p, alpha=0.1)
 
 
@@ -267,11 +267,11 @@ def _update_in_place(state, update):
                 m.lerp_(p.grad, 0.1)
 
 
-def observed(found):
+def observed(actual):
     """As plain data: bits, versions, aliases, graphs, the random stream."""
-    params = list(found.params.values())
-    tensors = [*found.pool, found.leaf, *found.kept, *params, *found.state.averages]
-    tensors += [t.grad for t in (*params, found.leaf) if t.grad is not None]
+    params = list(actual.params.values())
+    tensors = [*actual.pool, actual.leaf, *actual.kept, *params, *actual.state.averages]
+    tensors += [t.grad for t in (*params, actual.leaf) if t.grad is not None]
     places = {id(t): k for k, t in enumerate(tensors)}
     contents = [
         (
@@ -281,4 +281,4 @@ def observed(found):
         )
         for t in tensors
     ]
-    return [found.seen, contents, torch.rand(3).tolist()]
+    return [actual.seen, contents, torch.rand(3).tolist()]

@@ -44,12 +44,12 @@ def worst(name, reference, *arrays, target=None):
     """The largest error in ulp over the arrays, and the arguments where it is."""
     got = computed(name, *arrays, target=target)
     dtype = arrays[0].dtype.name
-    found = (0.0, None)
+    actual = (0.0, None)
     for k, result in enumerate(got):
         place = tuple(float(a[k]) for a in arrays)
         error = ulps(dtype, result, reference(*map(mpmath.mpf, place)))
-        found = max(found, (error, (*place, float(result))), key=lambda pair: pair[0])
-    return found
+        actual = max(actual, (error, (*place, float(result))), key=lambda pair: pair[0])
+    return actual
 
 
 def samples(dtype, low, high, count=1500, seed=0):

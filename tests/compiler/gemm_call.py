@@ -19,7 +19,7 @@ _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
 
 
 def workspace() -> int:
-    """The address of what a kernel copies blocks into, aligned."""
+    """The aligned address of a workspace into which a kernel packs blocks."""
     return int(_workspace.ctypes.data)
 
 

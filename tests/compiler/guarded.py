@@ -1,11 +1,11 @@
-"""Kernels of every form on operands between pages that nobody may touch.
+"""Kernels of every form on operands between inaccessible pages.
 
     python -m tests.compiler.guarded
 
-Each operand is at the very end, then at the very start, of memory whose neighbouring
-pages are closed, so that one element read or written outside ends the process by a
-signal. Widths go past every vector length, so that whole and partial vectors both
-touch the borders. Run in a process of its own by test_bounds.py.
+Each operand is at the very end, then at the very start, of memory whose adjacent pages
+are inaccessible, so that an access outside ends the process with a signal. Widths
+exceed every vector length, so that full and partial vectors touch the borders. Run in a
+process of its own by test_bounds.py.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ _kept = []
 
 
 def between_pages(array, at_end):
-    """A copy of a C-contiguous array that touches a closed page."""
+    """A copy of a C-contiguous array next to an inaccessible page."""
     inner = -(-max(array.nbytes, 1) // PAGE) * PAGE
     region = mmap.mmap(-1, inner + 2 * PAGE)
     place = ctypes.addressof(ctypes.c_char.from_buffer(region))

@@ -26,7 +26,7 @@ def compiled(kernel, target=None):
 
 
 def bits(value):
-    """A parameter as its 64-bit slot holds it."""
+    """The 64-bit encoding of a parameter."""
     if isinstance(value, (bool, int, np.integer)):
         return np.int64(value).view("uint64")
     return np.float64(value).view("uint64")

@@ -1,4 +1,4 @@
-"""Checked mode: a schedule that leaves an operand is caught, whatever its form."""
+"""Checked mode: an access outside an operand is detected in every form of kernel."""
 
 import ctypes
 import pickle
@@ -35,7 +35,7 @@ from pellucid_compiler.pack.jit import Executable, compile_blob
 ROOT = Path(__file__).resolve().parents[2]
 F32 = "float32"
 X = load(0, (), F32)
-WIDTH = 13  # of rows that are not whole vectors
+WIDTH = 13  # of rows that are not multiples of a vector
 
 ROWS = [WIDTH, 2], [4, 4 * WIDTH]
 CALLS = {

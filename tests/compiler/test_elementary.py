@@ -1,4 +1,4 @@
-"""Every elementary function keeps the bound stated here, and C's special values.
+"""Every elementary function is within the bound stated here and has C's special values.
 
 The bounds are units in the last place (float32, float64), a little above the largest
 error that ``tools/measure_elementary.py`` found over many more points than these.
@@ -142,7 +142,7 @@ def test_every_isa_level_computes_the_same_bits(name):
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("name", ["log", "tanh", "erf", "erfc", "erfinv"])
 def test_vectors_of_every_width_have_the_same_bits(name, target):
-    """Beside wide numbers those of float32 have half as many lanes, or a quarter."""
+    """Next to wider numbers, vectors of float32 have half or a quarter of the lanes."""
     x = samples("float32", -INF, INF, 400)
     wide = np.linspace(1, 2, x.size)
     beside = make("exp", load(1, (), "float64")) * 0.0
@@ -167,7 +167,7 @@ def test_pow_and_atan2_stay_below_one_ulp(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", ["subnormal", "largest"])
 def test_atan2_stays_below_one_ulp_at_the_ends_of_the_range(dtype, size):
-    """Where sums would overflow, and what a division loses would underflow."""
+    """Where sums would overflow, and the error of a division would underflow."""
     random, info = np.random.default_rng(2), np.finfo(dtype)
     unit = info.smallest_subnormal * 20 if size == "subnormal" else info.max / 2
     x, y = (random.uniform(-2, 2, 300) * unit for _ in range(2))

@@ -40,8 +40,8 @@ LAYOUTS = ["row", "column", "padded", "scattered", "reversed"]
 PAIRS = list(itertools.product(LAYOUTS, LAYOUTS))
 
 
-def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
-    """The same matrix with other strides."""
+def with_layout(values: np.ndarray, layout: str) -> np.ndarray:
+    """The same matrix in another layout."""
     rows, columns = values.shape
     if layout == "row":
         return np.ascontiguousarray(values)
@@ -65,11 +65,11 @@ def random_matrices(
     if not dtype.startswith("float"):
         a, b = a * 1e6, b * 1e6
     a, b = a.astype(dtype), b.astype(dtype)
-    return laid_out(a, layouts[0]), laid_out(b, layouts[1])
+    return with_layout(a, layouts[0]), with_layout(b, layouts[1])
 
 
 def empty_c(m: int, n: int, dtype: str) -> np.ndarray:
-    """A C in the middle of guarded memory, filled with what must not be read."""
+    """A C in guarded memory, filled with values that must not be read."""
     bad = np.nan if dtype.startswith("float") else 12345
     return np.full((m + 2, n + 7), bad, dtype)[1:-1, 3:-4]
 
@@ -124,7 +124,7 @@ def test_narrow_dtypes_are_rounded_once(level: str, dtype: str) -> None:
             for shape in [(m, k), (k, n), (1, n)]
         )
         a, b, bias = (as_dtype(x, dtype) for x in (a, b, bias))
-        a, b = laid_out(a, layouts[0]), laid_out(b, layouts[1])
+        a, b = with_layout(a, layouts[0]), with_layout(b, layouts[1])
         c = np.zeros((m, n), dtype)
         call_gemm(level, c, a, b, bias)
         if dtype == "float16":
@@ -147,14 +147,16 @@ def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
 def test_bfloat16_is_the_rounded_float32_product(
     level: str, layouts: tuple[str, str]
 ) -> None:
-    """Also of a k that ends within a word; nothing is written beside C."""
+    """Also for a k that ends within a word; nothing is written outside of C."""
     for m, n, k in BFLOAT16_SIZES:
         a, b = random_matrices(m, n, k, "float32", ("row", "row"))
         a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
         bias = np.arange(n, dtype=np.float32).view(np.uint32) >> 16
         c = np.full((m, n + 5), 0x4711, np.uint16)
-        given = (laid_out(x, layout) for x, layout in zip((a, b), layouts, strict=True))
-        call_gemm(level, c[:, :n], *given, bias.astype(np.uint16), "bfloat16")
+        arguments = (
+            with_layout(x, layout) for x, layout in zip((a, b), layouts, strict=True)
+        )
+        call_gemm(level, c[:, :n], *arguments, bias.astype(np.uint16), "bfloat16")
         assert (c[:, n:] == 0x4711).all()
         a, b, result, bias = (
             (np.ascontiguousarray(x).astype(np.uint32) << 16).view(np.float32)

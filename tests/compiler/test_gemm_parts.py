@@ -1,4 +1,4 @@
-"""The parts of products that drivers put together by themselves."""
+"""The parts of products that GEMM drivers combine."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_elements_of_tiles(level: str, size: tuple[int, int], has_bias: bool) ->
     channels, rows, tiles = 3, -(-size[0] // 2), -(-size[1] // 2)
     random = np.random.default_rng(0)
     products = random.standard_normal((16, channels, rows * tiles + 16), np.float32)
-    products[..., rows * tiles :] = np.inf  # what is behind the last tile is not used
+    products[..., rows * tiles :] = np.inf  # memory behind the last tile is not used
     bias = random.standard_normal(channels).astype(np.float32)
     c, flag = guarded(channels * size[0], size[1]), np.zeros(1, np.int64)
 
@@ -316,8 +316,8 @@ def test_elements_of_tiles(level: str, size: tuple[int, int], has_bias: bool) ->
         return c.reshape(channels, *size)
 
     places = products[..., : rows * tiles].astype(float)
-    made = both_dims(RESULT, places.reshape(4, 4, channels, rows, tiles))
-    want = made.transpose(2, 3, 0, 4, 1).reshape(channels, 2 * rows, 2 * tiles)
+    result = both_dims(RESULT, places.reshape(4, 4, channels, rows, tiles))
+    want = result.transpose(2, 3, 0, 4, 1).reshape(channels, 2 * rows, 2 * tiles)
     want = want[:, : size[0], : size[1]] + has_bias * bias[:, None, None]
     np.testing.assert_allclose(run(), want, 1e-5, 1e-5)
     assert flag[0] == 0

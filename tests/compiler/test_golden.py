@@ -1,4 +1,4 @@
-"""The LLVM text of a few kernels, as files to read and to see change.
+"""The LLVM text of a few kernels, as golden files.
 
 ``PELLUCID_UPDATE_GOLDEN=1 pytest tests/compiler/test_golden.py`` rewrites them.
 """

@@ -1,4 +1,4 @@
-"""What the linker accepts runs anywhere; what cannot be moved is refused."""
+"""Code that the linker accepts is position-independent; other code is refused."""
 
 import ctypes
 
@@ -14,7 +14,7 @@ RUNNABLE = [t for t in TARGETS.values() if t.vector_bits <= host_target().vector
 
 
 def axpy_module(target):
-    """out[i] = x[i] * table[1] + 1, in vectors with a masked end."""
+    """out[i] = x[i] * table[1] + 1, in vectors with a masked tail."""
     module = Module()
     function = module.function("kernel", [("data", PTR), ("sizes", PTR)], I64)
     data, sizes = function.args

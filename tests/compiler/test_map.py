@@ -1,4 +1,6 @@
-"""Map kernels: every dtype, every layout, every length; bits equal to the meaning."""
+"""Map kernels: every dtype, every layout, every length; bits equal to the
+interpreter's.
+"""
 
 import numpy as np
 import pytest
@@ -105,7 +107,7 @@ def test_any_strides(dtype, target):
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_numbers_are_taken_apart_and_put_together(dtype, target):
+def test_complex_numbers_are_split_and_reassembled(dtype, target):
     z, w = load(0, (), dtype), load(1, (), dtype)
     whole = make("complex", make("imag", z), make("real", w) - make("imag", z))
     values = (whole, make("real", w), select(make("real", z) < 0, z, w))

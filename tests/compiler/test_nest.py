@@ -24,10 +24,10 @@ targets = pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 
 
 def views(x):
-    """The same numbers dense, by columns, and apart."""
-    apart = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
-    apart[..., ::2] = x
-    return [x, np.asfortranarray(x), apart[..., ::2]]
+    """The same numbers row-major, column-major and strided."""
+    strided = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+    strided[..., ::2] = x
+    return [x, np.asfortranarray(x), strided[..., ::2]]
 
 
 def nest(dtypes, out, rank, ranks, index, value, **options):
@@ -74,8 +74,8 @@ def test_padded_loads_read_nothing_outside(dtype, target):
     value = padded_load(0, (ROW - 1, COL - 3), 7, dtype)
     kernel = nest((dtype,), dtype, 2, (2, 2), (ROW, COL), value)
     for width in (1, 5, 30, 64):
-        given = random_array(dtype, (4, width))
-        for x in (*views(given), np.broadcast_to(given[:, :1], given.shape)):
+        inputs = random_array(dtype, (4, width))
+        for x in (*views(inputs), np.broadcast_to(inputs[:, :1], inputs.shape)):
             out = np.zeros((6, width + 5), dtype)
             assert run_nest(kernel, out, x, extents=out.shape, target=target) == 0
             expected = np.pad(x, ((1, 1), (3, 2)), constant_values=7)
@@ -149,8 +149,8 @@ def test_a_range_of_indices_out_of_bounds_is_reported_at_the_first(
     kernel = nest(dtypes, "float32", 3, ranks, (ROW, COL), value, combine="sum")
     table = random_array("float32", (8, 40))
     out, longest = np.zeros((2, 40), "float32"), 100
-    given = (np.array(pointers), table)
-    status = run_nest(kernel, out, *given, extents=(2, 40, longest), target=target)
+    arguments = (np.array(pointers), table)
+    status = run_nest(kernel, out, *arguments, extents=(2, 40, longest), target=target)
     if point is None:
         assert status == 0
         return
@@ -287,7 +287,7 @@ def test_inner_sums_stay_in_registers_and_keep_their_order(target):
 @targets
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "float64"])
 def test_vectors_load_strided_elements(dtype, target):
-    """By a step that is known at run time, in memory or in the index."""
+    """With a step known at run time, in memory or in the index."""
     step, first = sym("p0", "int64"), sym("p1", "int64")
     value = padded_load(0, (ROW, COL * step + first), 7, dtype)
     kernel = nest((dtype,), dtype, 2, (2, 2), (ROW, COL), value, params=("int64",) * 2)
@@ -327,10 +327,10 @@ def test_windows_give_the_payload_of_their_first_best_element(dtype, combine, ta
     expected = np.maximum(np.arange(22) * 2 - 1 + best, 0) * 10
     values = getattr(np, combine.removeprefix("arg"))(windows, -1)
     for view in views(x):
-        out, found = np.full((4, 22), -1), np.zeros((4, 44), dtype)
+        out, actual = np.full((4, 22), -1), np.zeros((4, 44), dtype)
         assert run_nest(kernel, out, view, extents=(4, 22, 3), target=target) == 0
         assert np.array_equal(out, expected)
-        for held in (found[:, :22], found[:, ::2]):
+        for held in (actual[:, :22], actual[:, ::2]):
             options = {"extents": (4, 22, 3), "target": target, "best": held}
             assert run_nest(with_values, out, view, **options) == 0
             assert np.array_equal(out, expected)
@@ -366,8 +366,8 @@ def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
     safe = np.where(inside, places, 0)
     for x in views(random_array(dtype, (3, 23)) % 5):
         out = np.zeros((3, 37), dtype)
-        given = (x, places, weights)
-        assert run_nest(kernel, out, *given, extents=out.shape, target=target) == 0
+        arguments = (x, places, weights)
+        assert run_nest(kernel, out, *arguments, extents=out.shape, target=target) == 0
         expected = np.where(inside, x[:, safe], 7) * weights
         assert np.array_equal(out, expected.astype(dtype))
         assert run_nest(strict, out, x, safe, extents=out.shape, target=target) == 0
@@ -380,7 +380,7 @@ def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float16", "float32", "float64"])
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 def test_sums_begin_by_themselves_in_any_layout(combine, dtype, target):
-    """Windows of channels-last and other images, into garbage."""
+    """Windows of channels-last and other images, into uninitialised memory."""
     image, channel, place, tap = (axis(k) for k in range(4))
     value = load(0, (image, channel, place * 2 + tap), dtype)
     store = Store((image, channel, place), value)
@@ -394,14 +394,14 @@ def test_sums_begin_by_themselves_in_any_layout(combine, dtype, target):
         expected = step(step(windows[0], windows[1]), windows[2])
         for turns in (False, True):
             out = np.full(expected.shape, 77, dtype)
-            given = x
+            inputs = x
             if turns:
-                out, given = (
+                out, inputs = (
                     np.ascontiguousarray(a.transpose(0, 2, 1)).transpose(0, 2, 1)
                     for a in (out, x)
                 )
             extents = (*out.shape, 3)
-            assert run_nest(kernel, out, given, extents=extents, target=target) == 0
+            assert run_nest(kernel, out, inputs, extents=extents, target=target) == 0
             assert np.array_equal(out, expected)
 
 
@@ -424,14 +424,16 @@ def test_elements_that_are_not_as_checked_are_reported(target):
     index = np.array([3, 0, 4, 4, 1])
     table = np.abs(random_array("float32", (5, 40)))
     failed = REQUIREMENT_FAILED << 48 | 2
-    for place, found in (
+    for place, actual in (
         ((1, 29), failed),
         ((2, 3), 0),
         ((1, 30), 0),
         ((0, 0), failed),
     ):
-        given = table.copy()
-        given[place] = -1
+        inputs = table.copy()
+        inputs[place] = -1
         out = np.zeros((5, 40), "float32")
-        returned = run_nest(kernel, out, index, given, extents=out.shape, target=target)
-        assert returned == found, place
+        returned = run_nest(
+            kernel, out, index, inputs, extents=out.shape, target=target
+        )
+        assert returned == actual, place

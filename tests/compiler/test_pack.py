@@ -1,4 +1,4 @@
-"""Packs and caches give back what was put in, and refuse what was not."""
+"""Packs and caches return what was stored, and refuse damaged data."""
 
 import struct
 
@@ -79,8 +79,8 @@ def test_a_pack_is_filled_from_the_cache(tmp_path):
     (kernel,) = some_kernels(2)
     marked = Blob(b"from the cache", 0)
     cache.put(kernel.kernel_id, marked)
-    found = compile_kernels([kernel], X86_64_V3, cache=cache)
-    assert found == {kernel.kernel_id: marked}
+    actual = compile_kernels([kernel], X86_64_V3, cache=cache)
+    assert actual == {kernel.kernel_id: marked}
 
 
 def test_kernels_of_known_text_are_not_compiled_again(tmp_path):
@@ -88,6 +88,6 @@ def test_kernels_of_known_text_are_not_compiled_again(tmp_path):
     known, fresh = some_kernels(3)[:2]
     marked = Blob(b"from the text", 0)
     texts.put(text_id(kernel_text(known, X86_64_V3)), marked)
-    found = compile_kernels([known, fresh], X86_64_V3, processes=1, texts=texts)
-    assert found[known.kernel_id] == marked
-    assert texts.get(text_id(kernel_text(fresh, X86_64_V3))) == found[fresh.kernel_id]
+    actual = compile_kernels([known, fresh], X86_64_V3, processes=1, texts=texts)
+    assert actual[known.kernel_id] == marked
+    assert texts.get(text_id(kernel_text(fresh, X86_64_V3))) == actual[fresh.kernel_id]

@@ -1,4 +1,4 @@
-"""Random bodies in random forms and layouts: the machine code is the interpreter."""
+"""Random bodies in random forms and layouts: machine code against the interpreter."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ class Bodies:
         return self.wide(make(self.pick(NUMBER_BINARY), a, b))
 
     def wide(self, e):
-        """Halves and bools are arithmetic in float32 and int32."""
+        """Halves and bools are computed in float32 and int32."""
         if e.dtype in ("float16", "bfloat16"):
             return cast(e, "float32")
         return cast(e, "int32") if e.dtype == "bool" else e

@@ -28,9 +28,9 @@ def kernel_of(combine, dtype, accumulator=None):
 def layouts(dtype, rows, columns, seed=0):
     """The same numbers row-major, column-major and strided."""
     x = random_array(dtype, (rows, columns), seed)
-    apart = np.zeros((rows, 2 * columns), x.dtype)
-    apart[:, ::2] = x
-    return x, [x, np.asfortranarray(x), apart[:, ::2]]
+    strided = np.zeros((rows, 2 * columns), x.dtype)
+    strided[:, ::2] = x
+    return x, [x, np.asfortranarray(x), strided[:, ::2]]
 
 
 SHAPES = [(1, 1), (3, 0), (5, 7), (2, 64), (70, 3), (17, 130), (4, 1000)]
@@ -111,15 +111,15 @@ def test_the_first_of_equals_and_the_first_nan_win(combine, dtype, target):
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 def test_row_and_element_methods_have_equal_bits(target):
     for rows, columns in SHAPES:
-        _, (dense, _, apart) = layouts("float32", rows, columns)
+        _, (dense, _, strided) = layouts("float32", rows, columns)
         kernel = kernel_of("sum", "float32")
         (first,) = run_reduce(kernel, dense, target=target)
-        (second,) = run_reduce(kernel, apart, target=target)
+        (second,) = run_reduce(kernel, strided, target=target)
         assert np.array_equal(first, second)
 
 
 def sums_in_groups(x):
-    """Sums along the rows, where no chain of additions is longer than 16 numbers."""
+    """Sums along the rows, with chains of at most 16 additions."""
     while x.shape[1] > 1:
         starts = range(0, x.shape[1], 16)
         x = np.stack([np.cumsum(x[:, k : k + 16], 1)[:, -1] for k in starts], 1)
@@ -138,7 +138,9 @@ def test_sums_of_columns_run_in_groups_of_sixteen(columns, dtype, target):
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 @pytest.mark.parametrize("columns", [64, 300, 2048, 4096])
 @pytest.mark.parametrize("costly", [False, True])
-def test_sums_of_rows_err_no_more_than_sums_in_groups(costly, columns, target):
+def test_errors_of_row_sums_are_at_most_those_of_sums_in_groups(
+    costly, columns, target
+):
     x = np.random.default_rng(2).standard_normal((3000, columns)).astype("float32")
     value = make("cos", load(0, (), "float32")) if costly else load(0, (), "float32")
     kernel = Kernel(Reduce(value, "sum", "float32"), ("float32",), ("float32",))

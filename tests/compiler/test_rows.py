@@ -166,7 +166,7 @@ def test_rows_add_to_numbers_per_column(target):
         a = np.random.default_rng(width).normal(size=(7, width)).astype(f32)
         for step in (1, 2):
             out, total = np.zeros_like(a), np.zeros(width * step, f32)
-            total[::step] = 1  # what is there stays
+            total[::step] = 1  # previous contents remain
             strides = [*out.strides[::-1], 4 * step, 0, *a.strides[::-1]]
             assert call(kernel, [out, total], [a], [width, 7], strides, (), target) == 0
             expected = a - a.sum(1, keepdims=True, dtype="float64")

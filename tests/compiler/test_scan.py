@@ -1,4 +1,4 @@
-"""Scan kernels: every combine and layout, reversed too; long sums stay exact."""
+"""Scan kernels: every combine and layout, also reversed; long sums are accurate."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,9 @@ def run_scan(kernel, x, out, target):
 
 
 def layouts(x):
-    apart = np.zeros((x.shape[0], 2 * x.shape[1]), x.dtype)
-    apart[:, ::2] = x
-    return [x, np.asfortranarray(x), apart[:, ::2]]
+    strided = np.zeros((x.shape[0], 2 * x.shape[1]), x.dtype)
+    strided[:, ::2] = x
+    return [x, np.asfortranarray(x), strided[:, ::2]]
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)

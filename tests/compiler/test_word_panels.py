@@ -1,4 +1,4 @@
-"""Panels of words of bfloat16: which bits of a column are in which word."""
+"""Panels of bfloat16 words: which elements of a column are in which word."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def test_matrices(level, k, n):
         kernel = gemm_kernel(level, "bfloat16")
         arrays = pointers, sizes, strides, params
         assert kernel(*(x.ctypes.data for x in arrays)) == 0
-        made = target.transpose(1, 0, 2).reshape(len(words), -1)[:, :n]
-        np.testing.assert_array_equal(made, words)
+        result = target.transpose(1, 0, 2).reshape(len(words), -1)[:, :n]
+        np.testing.assert_array_equal(result, words)

@@ -42,7 +42,7 @@ def offset_of(kernel) -> int:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_sums_are_exact(kernel, size):
-    """Also where every product is the greatest, and where lines of A end in memory
+    """Also if every product has the greatest magnitude, and if rows of A end at memory
     that must not be read."""
     m, n, words = size
     random = np.random.default_rng(m + n + words)

@@ -1,8 +1,9 @@
-"""In which dtypes composites compute: ``dtypes.txt``, asked of the composites.
+"""In which dtypes composites compute, as recorded in ``dtypes.txt``.
 
-A line is a composite, and the dtypes that its sample call takes in place of that of its
-floating-point tensors or, if it has none, of all tensors. The column of ``docs/ops.md``
-is made of it. After a change that is meant, rewrite it and review the difference:
+A line is a composite, and the dtypes that its sample call accepts in place of that of
+its floating-point tensors or, if it has none, of all tensors. A column of
+``docs/ops.md`` is generated from it. After an intended change, rewrite it and review
+the difference:
 
     python -m tests.composites.dtypes
 """
@@ -35,7 +36,7 @@ def recorded():
 
 
 def taken(full_name):
-    """The dtypes that a sample call takes; none where no tensor has a free dtype."""
+    """The dtypes that a sample call accepts; none if no tensor has a free dtype."""
     name, _, form = full_name.partition(".")
     packet = getattr(torch.ops.aten, name, None)
     if packet is None:  # of another namespace
@@ -46,9 +47,9 @@ def taken(full_name):
         known = sample(overload)
         if known is None:
             return ()
-        given = tensors((known.positional, known.named))
-        free = {t.dtype for t in given if t.is_floating_point() or t.is_complex()}
-        free = free or {t.dtype for t in given}  # of integers alone
+        inputs = tensors((known.positional, known.named))
+        free = {t.dtype for t in inputs if t.is_floating_point() or t.is_complex()}
+        free = free or {t.dtype for t in inputs}  # integers only
         return tuple(d for d in DTYPES if free and takes(overload, known, free, d))
 
 
@@ -68,8 +69,8 @@ def takes(overload, known, free, dtype):
 
 
 def write_table():
-    found = {name: taken(name) for name in composites()}
-    lines = [" ".join((name, *dtypes)) for name, dtypes in found.items() if dtypes]
+    actual = {name: taken(name) for name in composites()}
+    lines = [" ".join((name, *dtypes)) for name, dtypes in actual.items() if dtypes]
     TABLE.write_text("".join(f"{line}\n" for line in lines))
 
 

@@ -1,6 +1,6 @@
-"""Calls that PyTorch refuses, and results that it gives, by cause: dtypes that do not
-promote, bools in differences, weights of observations, degrees without end, results
-that are not views.
+"""Calls that PyTorch refuses, and results that it returns, by cause: dtypes that do not
+promote, bools in differences, weights of observations, unbounded degrees, results that
+are not views.
 """
 
 import math
@@ -55,9 +55,9 @@ def test_operands_that_do_not_promote_have_one_dtype(call):
 
 def test_lerp_has_the_dtype_of_its_ends():
     weight = torch.tensor(0.25, dtype=torch.float64)
-    found = FLOATS.lerp(FLOATS + 4, weight)
-    assert found.dtype == torch.float32
-    assert found.tolist() == [2.0, 3.0, 4.0]
+    actual = FLOATS.lerp(FLOATS + 4, weight)
+    assert actual.dtype == torch.float32
+    assert actual.tolist() == [2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.int64])
@@ -161,28 +161,28 @@ def test_polynomials_of_chebyshev_by_recurrence_and_by_angle_agree(kind, degree)
 @pytest.mark.parametrize("kind", CLOSED)
 def test_polynomials_of_high_degree_at_the_ends_of_the_interval(kind):
     ends = torch.tensor([1.0, -1.0], dtype=torch.float64)
-    found = getattr(torch.special, f"chebyshev_polynomial_{kind}")(ends, 100)
-    assert found.tolist() == [AT_ONE[kind], AT_MINUS_ONE[kind]]
+    actual = getattr(torch.special, f"chebyshev_polynomial_{kind}")(ends, 100)
+    assert actual.tolist() == [AT_ONE[kind], AT_MINUS_ONE[kind]]
 
 
 def test_polynomials_of_huge_degrees_end():
     x = torch.tensor([0.5, 2.0])
-    found = torch.special.chebyshev_polynomial_t(x, 10**15)
-    assert abs(found[0].item()) <= 1
-    assert not math.isfinite(found[1].item())
+    actual = torch.special.chebyshev_polynomial_t(x, 10**15)
+    assert abs(actual[0].item()) <= 1
+    assert not math.isfinite(actual[1].item())
 
 
 def test_a_composite_gives_no_view_of_what_it_computed():
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    for found in (*torch.mode(x), *torch.gradient(x), torch.kron(x, x)):
-        assert not found._is_view()
+    for actual in (*torch.mode(x), *torch.gradient(x), torch.kron(x, x)):
+        assert not actual._is_view()
     assert not torch.bucketize(2.5, FLOATS)._is_view()
 
 
 def test_what_shares_memory_with_an_argument_stays_a_view():
     x = torch.ones(2, 1)
-    for found in torch.broadcast_tensors(x, torch.ones(2, 3)):
-        assert found._is_view() == (found.data_ptr() == x.data_ptr())
+    for actual in torch.broadcast_tensors(x, torch.ones(2, 3)):
+        assert actual._is_view() == (actual.data_ptr() == x.data_ptr())
 
 
 def test_writes_to_a_result_that_was_a_view_inside_are_recorded():
@@ -196,9 +196,9 @@ def test_writes_to_a_result_that_was_a_view_inside_are_recorded():
 def test_conj_physical_of_real_numbers_is_the_tensor_itself():
     assert torch.conj_physical(FLOATS) is FLOATS
     numbers = torch.tensor([1 + 2j], requires_grad=True)
-    found = torch.conj_physical(numbers)
-    assert found.tolist() == [1 - 2j]
-    assert found.data_ptr() != numbers.data_ptr()
+    actual = torch.conj_physical(numbers)
+    assert actual.tolist() == [1 - 2j]
+    assert actual.data_ptr() != numbers.data_ptr()
     assert torch.conj_physical_(numbers.detach().clone()).tolist() == [1 - 2j]
 
 

@@ -9,17 +9,17 @@ import pellucid as torch
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 def test_rows_begin_where_counts_say(dtype):
     rows = np.sort(np.random.default_rng(0).integers(0, 20, 137))
-    found = torch._convert_indices_from_coo_to_csr(torch.tensor(rows, dtype=dtype), 20)
+    actual = torch._convert_indices_from_coo_to_csr(torch.tensor(rows, dtype=dtype), 20)
     expected = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=20))])
-    np.testing.assert_array_equal(found.numpy(), expected)
-    assert found.dtype is torch.int64
+    np.testing.assert_array_equal(actual.numpy(), expected)
+    assert actual.dtype is torch.int64
 
 
 def test_empty_rows_and_other_dtypes():
     rows = torch.tensor([0, 0, 2, 3])
-    found = torch._convert_indices_from_coo_to_csr(rows, 5, out_int32=True)
-    assert found.dtype is torch.int32
-    assert found.tolist() == [0, 2, 2, 3, 4, 4]
+    actual = torch._convert_indices_from_coo_to_csr(rows, 5, out_int32=True)
+    assert actual.dtype is torch.int32
+    assert actual.tolist() == [0, 2, 2, 3, 4, 4]
     assert torch._convert_indices_from_coo_to_csr(rows[:0], 3).tolist() == [0, 0, 0, 0]
     with pytest.raises(RuntimeError, match="supposed to be a vector"):
         torch._convert_indices_from_coo_to_csr(rows[None], 5)
@@ -41,19 +41,19 @@ def test_every_element_has_its_row():
 def test_batches_come_first():
     crow = torch.tensor([[0, 2, 2, 3], [0, 1, 1, 3]])
     columns = torch.tensor([[1, 0, 2], [0, 1, 2]])
-    found = torch._convert_indices_from_csr_to_coo(crow, columns)
-    assert found.tolist() == [
+    actual = torch._convert_indices_from_csr_to_coo(crow, columns)
+    assert actual.tolist() == [
         [0, 0, 0, 1, 1, 1],
         [0, 0, 2, 0, 2, 2],
         [1, 0, 2, 0, 1, 2],
     ]
     deeper = torch._convert_indices_from_csr_to_coo(crow[:, None], columns[:, None])
-    assert deeper.tolist() == [found.tolist()[0], [0] * 6, *found.tolist()[1:]]
+    assert deeper.tolist() == [actual.tolist()[0], [0] * 6, *actual.tolist()[1:]]
 
 
 def test_both_directions_meet():
     rows = torch.tensor(np.sort(np.random.default_rng(1).integers(0, 9, 40)))
     crow = torch._convert_indices_from_coo_to_csr(rows, 9)
-    found = torch._convert_indices_from_csr_to_coo(crow, torch.arange(40))
-    assert found[0].equal(rows)
-    assert found[1].equal(torch.arange(40))
+    actual = torch._convert_indices_from_csr_to_coo(crow, torch.arange(40))
+    assert actual[0].equal(rows)
+    assert actual[1].equal(torch.arange(40))

@@ -1,6 +1,6 @@
-"""Composites of elements, orders and statistics: values are NumPy's, ``out=`` forms
-give what the functions give, Meta has the same shapes and dtypes, gradients those of
-finite differences.
+"""Composites of elements, orders and statistics: values equal NumPy's, ``out=`` forms
+equal the functions, Meta has the same shapes and dtypes, and gradients equal finite
+differences.
 """
 
 import math
@@ -22,14 +22,15 @@ PAIR = torch.tensor([1 + 2j, 3 + 0j])
 
 def most_frequent(x):
     """(the most frequent element of each row, the last place that holds it)."""
-    found = [max(sorted(set(row)), key=list(row).count) for row in x]
+    actual = [max(sorted(set(row)), key=list(row).count) for row in x]
     places = [
-        len(row) - 1 - list(row[::-1]).index(v) for row, v in zip(x, found, strict=True)
+        len(row) - 1 - list(row[::-1]).index(v)
+        for row, v in zip(x, actual, strict=True)
     ]
-    return np.array(found), np.array(places)
+    return np.array(actual), np.array(places)
 
 
-# name: (arguments, what NumPy gives of them, whether there is an out= form)
+# name: (arguments, NumPy's results, whether there is an out= form)
 CASES = {
     "isposinf": ((ENDS,), np.isposinf, True),
     "isneginf": ((ENDS,), np.isneginf, True),
@@ -72,21 +73,21 @@ def parts(results):
 def test_values_are_those_of_numpy(name):
     arguments, numpy_function, _ = CASES[name]
     expected = numpy_function(*mapped(torch.Tensor.numpy, arguments))
-    for found, known in zip(
+    for actual, known in zip(
         parts(getattr(torch, name)(*arguments)), parts(expected), strict=True
     ):
-        np.testing.assert_allclose(found.numpy(), known, rtol=1e-12)
+        np.testing.assert_allclose(actual.numpy(), known, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [n for n, case in CASES.items() if case[2]])
 def test_out_forms_give_the_results_of_functions(name):
     arguments, _, _ = CASES[name]
     expected = parts(getattr(torch, name)(*arguments))
-    given = [torch.empty(0, dtype=t.dtype) for t in expected]
-    found = getattr(torch, name)(
-        *arguments, out=given[0] if len(given) == 1 else tuple(given)
+    targets = [torch.empty(0, dtype=t.dtype) for t in expected]
+    actual = getattr(torch, name)(
+        *arguments, out=targets[0] if len(targets) == 1 else tuple(targets)
     )
-    for result, target, known in zip(parts(found), given, expected, strict=True):
+    for result, target, known in zip(parts(actual), targets, expected, strict=True):
         assert result is target
         assert torch.equal(torch.nan_to_num(target), torch.nan_to_num(known))
 
@@ -96,9 +97,11 @@ def test_meta_has_the_shapes_and_dtypes(name):
     arguments, _, _ = CASES[name]
     expected = parts(getattr(torch, name)(*arguments))
     moved = mapped(lambda t: t.to("meta"), arguments)
-    for found, known in zip(parts(getattr(torch, name)(*moved)), expected, strict=True):
-        assert found.is_meta
-        assert (found.shape, found.dtype) == (known.shape, known.dtype)
+    for actual, known in zip(
+        parts(getattr(torch, name)(*moved)), expected, strict=True
+    ):
+        assert actual.is_meta
+        assert (actual.shape, actual.dtype) == (known.shape, known.dtype)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -109,8 +112,8 @@ def test_gradients_are_those_of_differences(name):
 
 
 def test_quantiles_under_vmap():
-    found = torch.vmap(lambda row: torch.quantile(row, 0.3))(X)
-    assert torch.equal(found, torch.quantile(X, 0.3, 1))
+    actual = torch.vmap(lambda row: torch.quantile(row, 0.3))(X)
+    assert torch.equal(actual, torch.quantile(X, 0.3, 1))
 
 
 # Numbers, dtypes and other results that are not tensors
@@ -135,9 +138,9 @@ def test_quantiles_under_vmap():
     ],
 )
 def test_results_that_are_not_tensors(name, arguments, expected):
-    found = getattr(torch.ops.aten, name)(*arguments)
-    assert type(found) is type(expected)
-    assert found == expected
+    actual = getattr(torch.ops.aten, name)(*arguments)
+    assert type(actual) is type(expected)
+    assert actual == expected
 
 
 def test_a_kernel_in_python_must_return_what_its_schema_says():
@@ -171,9 +174,9 @@ def test_a_number_comes_first():
     aten = torch.ops.aten
     assert torch.equal(aten.remainder.Scalar_Tensor(7, COUNTS + 1), 7 % (COUNTS + 1))
     assert torch.equal(aten.bitwise_xor.Scalar_Tensor(5, COUNTS), COUNTS ^ 5)
-    found = aten.where.ScalarSelf(COUNTS > 2, 1.5, X.flatten()[:6])
-    assert found.dtype is torch.float64
-    assert found[0] == 1.5
+    actual = aten.where.ScalarSelf(COUNTS > 2, 1.5, X.flatten()[:6])
+    assert actual.dtype is torch.float64
+    assert actual[0] == 1.5
 
 
 def test_numbers_do_not_widen_tensors():
@@ -197,9 +200,9 @@ def test_polynomials_are_those_of_numpy(n):
         "laguerre_polynomial_l": np.polynomial.laguerre.lagval,
         "legendre_polynomial_p": np.polynomial.legendre.legval,
     }.items():
-        found = getattr(torch.special, name)(points, torch.tensor(n))
+        actual = getattr(torch.special, name)(points, torch.tensor(n))
         np.testing.assert_allclose(
-            found.numpy(), series(points.numpy(), one), atol=1e-12
+            actual.numpy(), series(points.numpy(), one), atol=1e-12
         )
 
 
@@ -209,8 +212,8 @@ def test_second_names_in_special():
         "psi": "digamma",
         "gammaln": "lgamma",
     }.items():
-        found = getattr(torch.special, name)(X)
-        np.testing.assert_array_equal(found.numpy(), getattr(torch, known)(X).numpy())
+        actual = getattr(torch.special, name)(X)
+        np.testing.assert_array_equal(actual.numpy(), getattr(torch, known)(X).numpy())
         assert hasattr(torch.ops.aten, f"special_{name}")
         assert not hasattr(torch.special, f"{name}_")
 
@@ -219,9 +222,9 @@ def test_second_names_in_special():
 def test_segments_reduce_as_slices_do(reduce):
     x = torch.arange(10.0, dtype=torch.float64).reshape(5, 2) - 3
     lengths = [2, 0, 3]
-    found = torch.segment_reduce(x, reduce, lengths=torch.tensor(lengths), initial=2.0)
+    actual = torch.segment_reduce(x, reduce, lengths=torch.tensor(lengths), initial=2.0)
     whole = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    for row, part in zip(found, x.split(lengths), strict=True):
+    for row, part in zip(actual, x.split(lengths), strict=True):
         first = x.new_full((1, 2), 2.0)
         if reduce == "mean":
             expected = (part.sum(0) + 2) / max(part.shape[0], 1)
@@ -230,7 +233,7 @@ def test_segments_reduce_as_slices_do(reduce):
         assert torch.allclose(row, expected)
     offsets = torch.tensor([0, 2, 2, 5])
     again = torch.segment_reduce(x, reduce, offsets=offsets, initial=2.0)
-    assert torch.equal(again, found)
+    assert torch.equal(again, actual)
     x.requires_grad_()
     assert gradcheck(
         lambda x: torch.segment_reduce(x, reduce, offsets=offsets, initial=2.0), x
@@ -238,9 +241,9 @@ def test_segments_reduce_as_slices_do(reduce):
 
 
 def test_results_with_named_fields_under_vmap():
-    found = torch.vmap(lambda row: torch.max(row, 0))(X)
-    assert type(found) is type(torch.max(X, 1))
-    assert torch.equal(found.values, X.amax(1))
+    actual = torch.vmap(lambda row: torch.max(row, 0))(X)
+    assert type(actual) is type(torch.max(X, 1))
+    assert torch.equal(actual.values, X.amax(1))
 
 
 def test_tensors_without_dims_are_not_numbers():
@@ -253,8 +256,8 @@ def test_tensors_without_dims_are_not_numbers():
 
 
 def test_consecutive_elements_of_nothing():
-    found, counts = torch.unique_consecutive(torch.empty(0), return_counts=True)
-    assert found.shape == counts.shape == (0,)
+    actual, counts = torch.unique_consecutive(torch.empty(0), return_counts=True)
+    assert actual.shape == counts.shape == (0,)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64])
@@ -264,9 +267,9 @@ def test_places_in_rows_of_every_length(dtype):
         row = np.sort(generator.integers(0, 50, length))
         values = generator.integers(-1, 52, 21)
         for right, side in ((False, "left"), (True, "right")):
-            given = torch.tensor(row).to(dtype), torch.tensor(values).to(dtype)
-            found = torch.searchsorted(*given, right=right)
-            assert found.tolist() == np.searchsorted(row, values, side).tolist()
+            arguments = torch.tensor(row).to(dtype), torch.tensor(values).to(dtype)
+            actual = torch.searchsorted(*arguments, right=right)
+            assert actual.tolist() == np.searchsorted(row, values, side).tolist()
 
 
 def test_nan_is_placed_behind_every_number():

@@ -15,9 +15,9 @@ def waves(*shape):
 
 def test_rows_are_multiplied_by_the_matrix_of_their_group():
     x, weights = waves(9, 4), waves(3, 4, 5)
-    found = F.grouped_mm(x, weights, offs=ENDS)
+    actual = F.grouped_mm(x, weights, offs=ENDS)
     want = [x[:3] @ weights[0], x[3:8] @ weights[2], torch.zeros(1, 5)]
-    assert found.equal(torch.cat(want))
+    assert actual.equal(torch.cat(want))
 
 
 def test_columns_and_depths_are_grouped():

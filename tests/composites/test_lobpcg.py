@@ -1,4 +1,4 @@
-"""``lobpcg``: eigenpairs beside the whole decomposition's."""
+"""``lobpcg``: eigenpairs against the full decomposition's."""
 
 import pytest
 

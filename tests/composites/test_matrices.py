@@ -1,6 +1,6 @@
 """Composites of linear algebra, products, distances and spectra: on Meta they have the
-same shapes and dtypes, ``out=`` gives what the functions give, ``vmap`` what a loop
-gives, and gradients are those of finite differences.
+same shapes and dtypes, ``out=`` equals the functions, ``vmap`` a loop, and gradients
+finite differences.
 """
 
 import warnings
@@ -25,7 +25,7 @@ LU, PIVOTS = torch.linalg.lu_factor(M)
 LD, ORDER = torch.linalg.ldl_factor(POSITIVE)
 BOX = torch.randn(2, 3, 6, dtype=torch.float64)
 
-# name: arguments, positional ones first; the words that follow a name tell cases apart.
+# name: arguments, positional ones first; words after a name distinguish cases.
 CASES = {
     "linalg.cholesky": (POSITIVE, {"upper": True}),
     "linalg.cholesky_ex": (POSITIVE,),
@@ -130,7 +130,7 @@ WITHOUT_OUT = {
     "fft.ifftshift": (BOX, (0, 2)),
 }
 ALL = CASES | WITHOUT_OUT
-# Vectors whose phase is free, dims of gradients that are left out, values that step.
+# Vectors with a free phase, omitted dims of gradients, piecewise constant values.
 NOT_SMOOTH = {
     *("linalg.eig", "linalg.eigh", "linalg.svd", "svd", "linalg.cholesky_ex"),
     *("linalg.ldl_factor", "linalg.ldl_factor_ex", "linalg.ldl_solve"),
@@ -138,8 +138,8 @@ NOT_SMOOTH = {
     *("linalg.cholesky", "linalg.eigvalsh", "linalg.lstsq", "linalg.lu_solve"),
     *("linalg.lu", "lu_unpack", "lu_solve", "cholesky_solve"),
 }
-# A loop over examples has nothing to map there: lists of tensors, orders of rows that a
-# factorization found, numbers that take a decision for all examples.
+# Cases without a loop over examples: lists of tensors, row orders of a factorization,
+# numbers that decide for all examples.
 NOT_MAPPED = {"linalg.multi_dot", "einsum"}
 
 
@@ -151,8 +151,8 @@ def called(name, change=lambda value: value, **options):
     words = arguments.pop() if isinstance(arguments[-1], dict) else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = place(*mapped(change, arguments), **mapped(change, words), **options)
-    return list(found) if isinstance(found, tuple) else [found]
+        actual = place(*mapped(change, arguments), **mapped(change, words), **options)
+    return list(actual) if isinstance(actual, tuple) else [actual]
 
 
 def mapped(change, values):
@@ -177,8 +177,8 @@ def test_meta_has_the_same_shapes_and_dtypes(name):
 def test_out_gives_what_the_function_gives(name):
     known = called(name)
     places = [torch.empty(0, dtype=t.dtype) for t in known]
-    found = called(name, out=tuple(places) if len(places) > 1 else places[0])
-    for place, result, value in zip(places, found, known, strict=True):
+    actual = called(name, out=tuple(places) if len(places) > 1 else places[0])
+    for place, result, value in zip(places, actual, known, strict=True):
         assert result is place
         assert_close(place, value, rtol=0, atol=0)
 
@@ -217,29 +217,29 @@ def test_gradients_are_those_of_finite_differences(name):
 
 def test_einsum_takes_every_form_of_operands():
     expected = TALL.numpy() @ M.numpy().T
-    for found in (
+    for actual in (
         torch.einsum("ij,kj->ik", TALL, M),
         torch.einsum("ij,kj", [TALL, M]),
         torch.einsum(TALL, [0, 1], M, [2, 1], [0, 2]),
         torch.ops.aten.einsum("ij,kj->ik", [TALL, M], path=[0, 1]),
     ):
-        np.testing.assert_allclose(found.numpy(), expected)
+        np.testing.assert_allclose(actual.numpy(), expected)
 
 
 def test_a_path_joins_operands_in_its_order():
     a, b, c = torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 5)
-    found = torch.ops.aten.einsum("ij,jk,kl->il", [a, b, c], path=[1, 2, 0, 1])
-    assert_close(found, torch.full((2, 5), 12.0))
+    actual = torch.ops.aten.einsum("ij,jk,kl->il", [a, b, c], path=[1, 2, 0, 1])
+    assert_close(actual, torch.full((2, 5), 12.0))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8])
 def test_frequencies_are_those_of_numpy(count):
     for name in ("fftfreq", "rfftfreq"):
-        found = getattr(torch.fft, name)(count, 0.25, dtype=torch.float64)
-        np.testing.assert_allclose(found, getattr(np.fft, name)(count, 0.25))
+        actual = getattr(torch.fft, name)(count, 0.25, dtype=torch.float64)
+        np.testing.assert_allclose(actual, getattr(np.fft, name)(count, 0.25))
         place = torch.empty(0, dtype=torch.float64)
         assert getattr(torch.fft, name)(count, 0.25, out=place) is place
-        np.testing.assert_allclose(place, found)
+        np.testing.assert_allclose(place, actual)
 
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "fftn"])
@@ -256,19 +256,19 @@ def test_operands_take_numpys_words(word):
 def test_the_gradient_of_the_exponential_is_a_corner_of_one():
     x = (M / 4).requires_grad_()
     torch.linalg.matrix_exp(x).backward(TALL[:3])
-    found = torch.ops.aten.matrix_exp_backward(x.detach(), TALL[:3])
-    assert_close(found, x.grad)
+    actual = torch.ops.aten.matrix_exp_backward(x.detach(), TALL[:3])
+    assert_close(actual, x.grad)
 
 
 @pytest.mark.parametrize("name", ["mm", "bmm", "addmm", "baddbmm"])
 def test_products_of_halves_in_float32_round_once(name):
     rank = 3 if "bmm" in name else 2
     factors = [torch.randn(*(3, 4, 4)[-rank:]).bfloat16() for _ in range(2)]
-    given = (
+    arguments = (
         [torch.ones(4, 4), *factors] if name.startswith(("add", "badd")) else factors
     )
     op = getattr(torch.ops.aten, name)
-    expected = op(*(t.float() for t in given))
-    assert_close(op(*given, torch.float32), expected, rtol=0, atol=0)
+    expected = op(*(t.float() for t in arguments))
+    assert_close(op(*arguments, torch.float32), expected, rtol=0, atol=0)
     with pytest.raises(RuntimeError, match="out_dtype"):
-        op(*given, torch.float64)
+        op(*arguments, torch.float64)

@@ -1,5 +1,5 @@
-"""Functions that are written in Python give Meta tensors of the right shapes and dtypes
-for Meta tensors: all that ``overrides.get_overridable_functions`` lists beside ops.
+"""Functions written in Python return Meta tensors of the right shapes and dtypes: all
+that ``overrides.get_overridable_functions`` lists besides ops.
 """
 
 import math
@@ -185,8 +185,8 @@ TABLES = ((torch, TORCH), (F, FUNCTIONAL), (torch.Tensor, TENSOR))
 def written_in_python(namespace):
     listed = overrides.get_overridable_functions()[namespace]
     kinds = ("overridable", "function")
-    found = {f.__name__ for f in listed if type(f).__name__ in kinds}
-    return found - METHODS.keys()
+    actual = {f.__name__ for f in listed if type(f).__name__ in kinds}
+    return actual - METHODS.keys()
 
 
 @pytest.mark.parametrize(("namespace", "table"), TABLES)
@@ -203,13 +203,13 @@ def test_every_exception_is_needed():
 
 
 def test_a_range_on_meta():
-    known, found = torch.range(1, 7, 2), torch.range(1, 7, 2, device="meta")
-    assert facts(found) == facts(known) and found.is_meta
+    known, actual = torch.range(1, 7, 2), torch.range(1, 7, 2, device="meta")
+    assert facts(actual) == facts(known) and actual.is_meta
 
 
 def facts(results):
-    found = tensors(results)
-    return [(tuple(t.shape), t.dtype) for t in found] if found else results
+    actual = tensors(results)
+    return [(tuple(t.shape), t.dtype) for t in actual] if actual else results
 
 
 CASES = [
@@ -234,6 +234,6 @@ def test_meta_results_are_those_of_the_cpu(namespace, name, given):
         own = {name: mapped(change, value) for name, value in options.items()}
         return function(*mapped(change, values), **own)
 
-    known, found = call(torch.clone), call(lambda t: t.to("meta"))
-    assert facts(found) == facts(known)
-    assert all(t.device.type == "meta" for t in tensors(found))
+    known, actual = call(torch.clone), call(lambda t: t.to("meta"))
+    assert facts(actual) == facts(known)
+    assert all(t.device.type == "meta" for t in tensors(actual))

@@ -1,5 +1,5 @@
-"""Composites of shapes: values are NumPy's, shapes on Meta those on the CPU, ``out=``
-forms give what the functions give, and gradients are those of the elements' moves.
+"""Composites of shapes: values equal NumPy's, shapes on Meta those on the CPU, ``out=``
+forms the functions, and gradients follow the elements.
 """
 
 import numpy as np
@@ -63,10 +63,10 @@ def parts(results):
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_numpys(name):
     arguments, expected = CASES[name]
-    found = parts(getattr(torch, name)(*arguments))
+    actual = parts(getattr(torch, name)(*arguments))
     wanted = parts(expected(*mapped(lambda t: t.numpy(), arguments)))
-    assert len(found) == len(wanted)
-    for ours, theirs in zip(found, wanted, strict=True):
+    assert len(actual) == len(wanted)
+    for ours, theirs in zip(actual, wanted, strict=True):
         np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
@@ -83,15 +83,15 @@ def test_meta_has_the_shapes(name):
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name):
     arguments, _ = CASES[name]
-    found = []
-    mapped(lambda t: found.append(t.clone().requires_grad_()), arguments)
+    actual = []
+    mapped(lambda t: actual.append(t.clone().requires_grad_()), arguments)
 
     def of_tensors(*tensors):
-        given = iter(tensors)
-        results = getattr(torch, name)(*mapped(lambda _: next(given), arguments))
+        inputs = iter(tensors)
+        results = getattr(torch, name)(*mapped(lambda _: next(inputs), arguments))
         return tuple(parts(results))
 
-    assert torch.autograd.gradcheck(of_tensors, tuple(found))
+    assert torch.autograd.gradcheck(of_tensors, tuple(actual))
 
 
 # name: arguments of forms that have an ``out=`` tensor
@@ -156,8 +156,8 @@ def test_copies_of_parts_are_written_to_out(name):
     out = [torch.empty(0, dtype=source.dtype) for _ in views]
     copy = getattr(torch, f"{name}_copy")
     assert copy(source, *arguments, out=out) is None
-    made = copy(source, *arguments)
-    for view, written, copied in zip(views, out, made, strict=True):
+    result = copy(source, *arguments)
+    for view, written, copied in zip(views, out, result, strict=True):
         assert torch.equal(view, written)
         assert torch.equal(view, copied)
         assert copied.data_ptr() != view.data_ptr()
@@ -240,8 +240,8 @@ def test_a_file_is_read_and_shared(tmp_path):
     assert shared.tolist() == [0, 1, 2, 3]
     shared[0] = 5
     assert torch.from_file(str(path), size=1).tolist() == [5]
-    made = torch.from_file(str(tmp_path / "new"), shared=True, size=6)
-    assert (made.tolist(), (tmp_path / "new").stat().st_size) == ([0] * 6, 24)
+    result = torch.from_file(str(tmp_path / "new"), shared=True, size=6)
+    assert (result.tolist(), (tmp_path / "new").stat().st_size) == ([0] * 6, 24)
     for name in ("absent", "numbers"):
         with pytest.raises(RuntimeError, match="from_file"):
             torch.from_file(str(tmp_path / name), size=100)
@@ -256,8 +256,8 @@ def test_set_takes_a_part_of_memory():
 
 def test_runs_of_slices_are_numbered_and_counted():
     x = torch.tensor([[1, 2], [1, 2], [3, 4], [1, 2]])
-    found = torch.ops.aten.unique_dim_consecutive(x, 0)
-    assert [part.tolist() for part in found] == [
+    actual = torch.ops.aten.unique_dim_consecutive(x, 0)
+    assert [part.tolist() for part in actual] == [
         [[1, 2], [3, 4], [1, 2]],
         [0, 0, 1, 2],
         [2, 1, 1],

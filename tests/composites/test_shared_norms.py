@@ -1,4 +1,4 @@
-"""Statistics in parts normalize as those of the whole batch, and so do gradients."""
+"""Statistics and gradients combined from parts equal those of the whole batch."""
 
 import pytest
 
@@ -31,13 +31,15 @@ def _gathered(parts, running):
 
 def test_parts_normalize_as_the_whole(batch):
     x, weight, bias = batch
-    expected, given = _running(), _running()
+    expected, buffers = _running(), _running()
     whole = torch.nn.functional.batch_norm(x, *expected, weight, bias, True, 0.1, 1e-5)
     parts = x.detach().split([4, 2])
-    mean, invstd = _gathered(parts, given)
-    found = [torch.batch_norm_elemt(p, weight, bias, mean, invstd, 1e-5) for p in parts]
-    torch.testing.assert_close(torch.cat(found), whole)
-    torch.testing.assert_close(given, expected)
+    mean, invstd = _gathered(parts, buffers)
+    actual = [
+        torch.batch_norm_elemt(p, weight, bias, mean, invstd, 1e-5) for p in parts
+    ]
+    torch.testing.assert_close(torch.cat(actual), whole)
+    torch.testing.assert_close(buffers, expected)
 
 
 def test_gradients_of_parts_are_those_of_the_whole(batch):
@@ -67,8 +69,8 @@ def test_equal_counts_are_one_number():
     stats = [torch.batch_norm_stats(p, 0.0) for p in parts]
     mean, invstd = (torch.stack(s) for s in zip(*stats, strict=True))
     options = None, None, 0.1, 0.0
-    found = torch.batch_norm_gather_stats(parts[0], mean, invstd, *options, 4)
-    torch.testing.assert_close(found, torch.batch_norm_stats(torch.cat(parts), 0.0))
+    actual = torch.batch_norm_gather_stats(parts[0], mean, invstd, *options, 4)
+    torch.testing.assert_close(actual, torch.batch_norm_stats(torch.cat(parts), 0.0))
 
 
 def test_hashes_are_the_bits_joined():

@@ -1,7 +1,7 @@
 """Every op overload on a call drawn from its schema (``tools/schema_calls.py``).
 
-On Meta the results have the shapes and dtypes of those on the CPU, or the op says that
-it reads values. Composites are tried besides in the forms that write, in layouts and
+On Meta the results have the shapes and dtypes of those on the CPU, or the op is listed
+as reading values. Composites are also tested in writing forms, in other layouts and
 dtypes, under vmap and in both modes of differentiation.
 """
 
@@ -14,8 +14,8 @@ import pellucid as torch
 from pellucid_compiler.composites import all_composites
 from pellucid_compiler.declare.schema import parse_schema
 
-# What no arguments are drawn for: PyTorch's kernels of it are on other devices, or it
-# is not a function of tensors alone.
+# Ops without sample arguments: PyTorch's kernels are on other devices, or the op is not
+# a function of tensors only.
 NOT_DRAWN = {
     *("addmm.dtype", "addmm.dtype_out", "baddbmm.dtype", "baddbmm.dtype_out"),
     *("bmm.dtype", "bmm.dtype_out", "mm.dtype", "mm.dtype_out", "to.device"),
@@ -45,7 +45,7 @@ OF_PARTS = {
     for c in all_composites()
     if c.body.__module__.rpartition(".")[2] in _ROOMS.split()
 }
-# Ops whose results are values, or of a size that values tell.
+# Ops whose results are values, or whose output size depends on values.
 READ_VALUES = {
     *("Bool", "Complex", "ComplexImplicit", "Float", "FloatImplicit", "Int"),
     *(
@@ -72,7 +72,7 @@ READ_VALUES = {
     ),
     *("rnn_tanh.data", "tensor_split.tensor_indices_or_sections"),
 }
-# Random numbers, and memory that nothing was written to.
+# Random numbers and uninitialised memory.
 DRAWS = {
     *("empty_permuted", "log_normal", "multinomial", "new_empty_strided"),
     *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor"),
@@ -82,8 +82,7 @@ DRAWS = {
     *("random.from", "uniform", "binomial", "random.to", "resize", "resize_as"),
     *("_standard_gamma", "_sample_dirichlet"),
 }
-# Ops that read values, or whose results have sizes that values tell, and writes to
-# memory.
+# Ops that read values or whose output size depends on values, and writes to memory.
 NOT_BATCHED = {
     *("argwhere", "bincount", "embedding_bag", "embedding_bag.padding_idx"),
     *("embedding_renorm", "gru.data", "hash_tensor", "histc", "histogram.bin_ct"),
@@ -97,8 +96,8 @@ NOT_BATCHED = {
     *("unique_consecutive", "unique_dim", "unique_dim_consecutive"),
     *("view_copy.dtype",),
 }
-# Ops without a derivative, and those of which the sample is a corner: an empty sum, a
-# singular or an unsymmetric matrix, logarithms of what is negative.
+# Ops without a derivative, and samples that are edge cases: an empty sum, a singular or
+# unsymmetric matrix, logarithms of negative numbers.
 NOT_SMOOTH = {
     "_standard_gamma_grad",
     *("as_strided_scatter", "cholesky", "ctc_loss.IntList", "data", "detach_copy"),
@@ -121,12 +120,12 @@ NOT_SMOOTH = {
     *("special_shifted_chebyshev_polynomial_w.x_scalar"),
     *("special_zeta.other_scalar", "special_zeta.self_scalar"),
 }
-# Ops that speak of strides, and one that computes in float32 and says so.
+# Ops that take strides, and one that computes in float32.
 OF_MEMORY = {
     *("as_strided_copy", "as_strided_scatter", "view_copy.dtype"),
     *("norm.ScalarOpt_dim_dtype",),
 }
-# Results of a dtype of their own; eigenvectors have no order.
+# Results with a fixed dtype; eigenvectors have no order.
 OF_ONE_DTYPE = {
     *("float_power.Scalar", "float_power.Tensor_Scalar"),
     *("float_power.Tensor_Tensor", "linalg_eig", "view_copy.dtype"),
@@ -138,8 +137,8 @@ REFUSALS = (RuntimeError, NotImplementedError)
 def names():
     full = (entry[0] for entry in torch._C._list_ops())
     spaces = ("aten::", "pellucid::")
-    found = {name.removeprefix("aten::") for name in full if name.startswith(spaces)}
-    return sorted(name for name in found - NOT_DRAWN if is_drawn(name))
+    actual = {name.removeprefix("aten::") for name in full if name.startswith(spaces)}
+    return sorted(name for name in actual - NOT_DRAWN if is_drawn(name))
 
 
 def is_drawn(name):
@@ -166,34 +165,34 @@ def test_meta_results_are_those_of_the_cpu(name):
     assert known is not None, "give arguments in tools/given_calls.py"
     refused = name in READ_VALUES or name.partition(".")[0] in READ_VALUES
     try:
-        found = known.run(overload_of(name), lambda t: t.to("meta"))
+        actual = known.run(overload_of(name), lambda t: t.to("meta"))
     except REFUSALS as error:
         assert refused, error
         return
-    assert facts(found) == facts(known.results)
+    assert facts(actual) == facts(known.results)
     if tensors((known.positional, known.named)):
-        assert all(t.device.type == "meta" for t in tensors(found))
+        assert all(t.device.type == "meta" for t in tensors(actual))
 
 
 def functional():
-    """The composites that write nothing and draw nothing."""
+    """The composites without writes and random numbers."""
     schemas = [parse_schema(c.schema) for c in all_composites()]
     plain = [s for s in schemas if not any(a.mutated for a in s.arguments)]
-    found = {s.full_name for s in plain} - NOT_DRAWN - DRAWS
-    return sorted(filter(is_drawn, found))
+    actual = {s.full_name for s in plain} - NOT_DRAWN - DRAWS
+    return sorted(filter(is_drawn, actual))
 
 
-def assert_close(found, known, tolerance=1e-9):
-    found, known = tensors(found), tensors(known)
-    assert len(found) == len(known)
-    for a, b in zip(found, known, strict=True):
+def assert_close(actual, known, tolerance=1e-9):
+    actual, known = tensors(actual), tensors(known)
+    assert len(actual) == len(known)
+    for a, b in zip(actual, known, strict=True):
         torch.testing.assert_close(
             a.detach(), b.detach(), equal_nan=True, rtol=tolerance, atol=tolerance
         )
 
 
 def writing_forms(name):
-    """The ``out=`` and in-place forms that take what the op takes."""
+    """The ``out=`` and in-place forms that take the op's arguments."""
     stem, taken = name.partition(".")[0], arguments_of(name)
     known = [n for n in names() if n.partition(".")[0] in (stem, f"{stem}_")]
     return [n for n in known if n != name and arguments_of(n) == taken and writes(n)]
@@ -215,22 +214,22 @@ def test_forms_that_write_give_what_the_function_gives(name):
         overload = overload_of(form)
         positional, named = mapped(torch.clone, (known.positional, known.named))
         outputs = [a for a in overload._schema.arguments if a.is_out]
-        given = [torch.empty_like(t) for t in tensors(known.results)]
+        destinations = [torch.empty_like(t) for t in tensors(known.results)]
         if outputs:
             are_one_list = outputs[0].type.endswith("[]")
-            given = [given] if are_one_list else given
-            named |= dict(zip((a.name for a in outputs), given, strict=True))
+            destinations = [destinations] if are_one_list else destinations
+            named |= dict(zip((a.name for a in outputs), destinations, strict=True))
             overload(*positional, **named)
-            assert_close(given, known.results)
+            assert_close(destinations, known.results)
         elif facts(positional[0]) == facts(known.results):
             assert_close(overload(*positional, **named), known.results)
             assert_close(positional[0], known.results)
-        else:  # the result has another shape or dtype than what would hold it
+        else:  # the result has another shape or dtype than the destination
             assert facts(known.results)
 
 
 def with_gaps(tensor):
-    """The same elements, transposed in memory or every other one of a row."""
+    """The same elements, transposed in memory or with a stride of 2."""
     if tensor.dim() < 2:
         return torch.stack([tensor, tensor], -1)[..., 0]
     return tensor.transpose(0, -1).contiguous().transpose(0, -1)
@@ -239,13 +238,13 @@ def with_gaps(tensor):
 @pytest.mark.parametrize("name", [n for n in functional() if n not in OF_MEMORY])
 def test_layouts_of_operands_do_not_matter(name):
     known = drawn(name)
-    found = known.run(overload_of(name), with_gaps)
-    assert facts(found) == facts(known.results)
-    assert_close(found, known.results)
+    actual = known.run(overload_of(name), with_gaps)
+    assert facts(actual) == facts(known.results)
+    assert_close(actual, known.results)
 
 
 def narrow(tensor):
-    """In half the bits."""
+    """In a dtype of half the size."""
     halves = {torch.float64: torch.float32, torch.complex128: torch.complex64}
     return tensor.to(halves.get(tensor.dtype, tensor.dtype))
 
@@ -253,9 +252,9 @@ def narrow(tensor):
 @pytest.mark.parametrize("name", [n for n in functional() if n not in OF_ONE_DTYPE])
 def test_float32_gives_float32(name):
     known = drawn(name)
-    found = known.run(overload_of(name), narrow)
-    assert_close(found, mapped(narrow, known.results), 2e-3)
-    assert facts(found) == facts(mapped(narrow, known.results))
+    actual = known.run(overload_of(name), narrow)
+    assert_close(actual, mapped(narrow, known.results), 2e-3)
+    assert facts(actual) == facts(mapped(narrow, known.results))
 
 
 def over(name, places):
@@ -272,7 +271,7 @@ def over(name, places):
 
 
 def places(name, dtype=None):
-    """Where the call has tensors (of a dtype)."""
+    """The positions of the call's tensors (of a dtype)."""
     return [
         k
         for k, value in enumerate(drawn(name).positional)
@@ -293,14 +292,14 @@ def test_vmap_agrees_with_a_loop(name):
     function = over(name, places(name))
     operands = [drawn(name).positional[k] for k in places(name)]
     pairs = [torch.stack([x, second_example(x)]) for x in operands]
-    found = torch.func.vmap(function)(*pairs)
+    actual = torch.func.vmap(function)(*pairs)
     each = [function(*(pair[k] for pair in pairs)) for k in range(2)]
     expected = [torch.stack(both) for both in zip(*each, strict=True)]
-    assert_close(found, expected, 1e-7)
+    assert_close(actual, expected, 1e-7)
 
 
 def smooth_function(name):
-    """The op as a function of its floats that gives its float results."""
+    """The op as a function from its float operands to its float results."""
     inner = over(name, places(name, torch.float64))
     return lambda *xs: tuple(y for y in inner(*xs) if y.dtype == torch.float64)
 

@@ -113,10 +113,10 @@ def _compute(e: Expr, value: Any, elements: Mapping[int, Any], numbers: Any) -> 
     if e.op == "with_partials":
         return value(e.args[0])
     if e.op == "cast":
-        found = value(e.args[0])
+        actual = value(e.args[0])
         if e.dtype == "bool":
-            return found != 0
-        return found if is_float(e.dtype) else _trunc(mp.mpf(found))
+            return actual != 0
+        return actual if is_float(e.dtype) else _trunc(mp.mpf(actual))
     args = [value(a) for a in e.args]
     if e.op in _BY_NAME:
         return getattr(mpmath, e.op)(*args)

@@ -1,9 +1,9 @@
 """Which sample calls an op refuses in which dtype, and with which type of error.
 
-An op either computes in a dtype, and tests compare what it gives, or raises exactly
-what ``refusals.txt`` says, in the engine and in the runtime. A line is an op, the
-number of its sample call, the error and the dtypes. After a change that is meant,
-rewrite the table from what the declarations do and review the difference:
+An op either computes in a dtype, and tests compare its results, or raises exactly the
+error in ``refusals.txt``, in the engine and in the runtime. A line is an op, the
+number of its sample call, the error and the dtypes. After an intended change,
+rewrite the table from the declarations and review the difference:
 
     python -m tests.declarations.refusals
 
@@ -45,7 +45,7 @@ def key_in(call, dtype):
 
 
 def trace(name, call, key):
-    """The Graph of a call, whose sizes and numbers fulfil what it requires."""
+    """The Graph of a call, whose sizes and numbers satisfy its requirements."""
     graph = REGISTRY[name].trace(key, call.env).graph
     for required in graph.requirements:
         check_requirement(required, call.env)
@@ -53,7 +53,7 @@ def trace(name, call, key):
 
 
 def graph_in(name, number, call, key, dtype):
-    """The Graph of a call in a dtype; None where it is refused as recorded."""
+    """The Graph of a call in a dtype; None if it is refused as recorded."""
     recorded = RECORDED.get((name, number, dtype))
     if recorded is None:
         return verify(trace(name, call, key))
@@ -64,16 +64,16 @@ def graph_in(name, number, call, key, dtype):
 
 
 def write_table():
-    """Records what the declarations refuse."""
-    found = defaultdict(list)
+    """Records the refusals of the declarations."""
+    actual = defaultdict(list)
     for name in NAMES:
         for number, (call, *_) in enumerate(calls(name)):
             for dtype in (*FLOATS, *INTEGERS):
                 try:
                     trace(name, call, key_in(call, dtype))
                 except ERRORS as error:
-                    found[name, number, type(error).__name__].append(dtype)
-    lines = [" ".join([*map(str, case), *found[case]]) for case in sorted(found)]
+                    actual[name, number, type(error).__name__].append(dtype)
+    lines = [" ".join([*map(str, case), *actual[case]]) for case in sorted(actual)]
     TABLE.write_text("".join(f"{line}\n" for line in lines))
 
 

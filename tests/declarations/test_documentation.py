@@ -55,10 +55,12 @@ def test_help_shows_what_the_declaration_says():
 
 
 def test_functions_methods_and_packets_say_the_same():
-    said = torch.add.__doc__
-    assert said.startswith("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)")
-    assert said == torch.Tensor.add.__doc__ == torch.ops.aten.add.__doc__
-    assert said == torch.ops.aten.add.Tensor.__doc__
+    message = torch.add.__doc__
+    assert message.startswith(
+        "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)"
+    )
+    assert message == torch.Tensor.add.__doc__ == torch.ops.aten.add.__doc__
+    assert message == torch.ops.aten.add.Tensor.__doc__
 
 
 def test_aliases_and_forms_say_what_they_are_of():

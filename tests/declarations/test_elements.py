@@ -24,11 +24,11 @@ def test_graph_of_elements_gives_what_the_graph_gives(name):
             assert g.dtype == want.dtype
 
 
-def moving(found):
+def moving(actual):
     """The operands of a sample call that have a gradient of the first result's
     shape.
     """
-    _, _, args, outputs = found
+    _, _, args, outputs = actual
     if outputs[0].dtype.kind != "f":
         return []
     shape = outputs[0].shape
@@ -41,9 +41,9 @@ DIFFERENTIABLE = [name for name in POINTWISE if moving(calls(name)[0])]
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_of_elements_gives_what_the_graph_gives(name):
     op = REGISTRY[name]
-    for found in calls(name)[:1]:
-        call, traced, args, outputs = found
-        elements, wrt = op.element_graph(call.key), moving(found)
+    for actual in calls(name)[:1]:
+        call, traced, args, outputs = actual
+        elements, wrt = op.element_graph(call.key), moving(actual)
         random = np.random.default_rng(3)
         grads = [
             random.standard_normal(o.shape) for o in outputs if o.dtype.kind == "f"

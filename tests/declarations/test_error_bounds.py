@@ -1,10 +1,9 @@
 """Every derivative of a pointwise op, of first and second order, against its true
 value.
 
-Naive symbolic rules are wrong at the edges, so this is the test that says which op
-needs a hand rule. The true value is the derivative of the body in 250 digits. A float64
-derivative may differ from it by a relative error, and by what a rounding of the saved
-output makes of it.
+Naive symbolic rules are wrong at edges; this test decides which ops need a hand rule.
+The true value is the derivative of the body in 250 digits. A float64 derivative may
+differ from it by a relative error, and by the effect of rounding the saved output.
 """
 
 import warnings
@@ -27,8 +26,8 @@ from pellucid_compiler.ir.expr import without_partials
 from .exact import DIGITS, exact_value
 
 RELATIVE = 1e-8
-ABSOLUTE = 1e-200  # smaller than any slope that matters
-OUTPUT_ROUNDINGS = 64  # how many last-place errors of the saved output are forgiven
+ABSOLUTE = 1e-200  # smaller than any relevant slope
+OUTPUT_ROUNDINGS = 64  # tolerated error of the saved output, in units in the last place
 MAGNITUDES = [1.1e-30, 2.3e-3, 0.61, 0.97, 3.3, 9.1, 19.7, 41.3]
 LARGE = [713.9, 3.1e4, 1.7e30, 1.9e150]
 UNARY_POINTS = [s * m for m in MAGNITUDES + LARGE for s in (1, -1)]
@@ -41,7 +40,7 @@ OF_NO_FLOATS = {
     *("bitwise_not", "clamp"),
 }
 OUTSIDE = "no number to compare with"
-APART = 1.07  # no ties: a body may have a kink there that its rule has not
+APART = 1.07  # no ties: a body may have a kink there, and its rule none
 
 
 def arguments(op):
@@ -67,18 +66,18 @@ def arguments(op):
 
 def function_of(op):
     """The op in float64 without its hand rules' effect on the value, or None."""
-    found = None if op.full_name in OF_NO_FLOATS else arguments(op)
-    if found is None:
+    actual = None if op.full_name in OF_NO_FLOATS else arguments(op)
+    if actual is None:
         return None
-    elements = op.element_graph(found[0])
+    elements = op.element_graph(actual[0])
     if len(elements.outputs) != 1 or len(elements.inputs) not in (1, 2):
         return None
     (dtype,) = (value.dtype for value in elements.outputs)
-    return None if not is_float(dtype) or is_complex(dtype) else (elements, found[1])
+    return None if not is_float(dtype) or is_complex(dtype) else (elements, actual[1])
 
 
 def plain_function(elements):
-    """The same body with derived slopes only: what the truth is computed from."""
+    """The same body with derived slopes only, from which the true value is computed."""
     dtypes = [value.dtype for value in elements.inputs]
     bodies = [without_partials(body_of(elements))]
     return element_graph(elements.name, dtypes, bodies)
@@ -102,7 +101,7 @@ def in_float64(e, elements, numbers):
 
 
 def edges(function):
-    """Zeros and ties, where a body may have a kink that its rule has not."""
+    """Zeros and ties, where a body may have a kink, and its rule none."""
     return [(x,) * len(function.inputs) for x in (0.0, 0.61, -3.3)]
 
 
@@ -122,14 +121,14 @@ class Derivatives:
             if by in read
         }
 
-    def order_one(self, given, output, numbers, compute):
-        elements = dict(enumerate([*given, output, 1.0]))
+    def order_one(self, arguments, output, numbers, compute):
+        elements = dict(enumerate([*arguments, output, 1.0]))
         return compute(self.first, elements, numbers)
 
-    def order_two(self, given, output, numbers, compute):
+    def order_two(self, arguments, output, numbers, compute):
         """Through the operand, and through the saved output times its own slope."""
-        slope = self.order_one(given, output, numbers, compute)
-        elements = dict(enumerate([*given, output, 1.0, slope, 1.0]))
+        slope = self.order_one(arguments, output, numbers, compute)
+        elements = dict(enumerate([*arguments, output, 1.0, slope, 1.0]))
         total = 0
         for by, second in self.seconds.items():
             part = compute(second, elements, numbers)
@@ -152,16 +151,16 @@ def worst_error(function, truth, numbers, order, given_points):
     for operand in range(len(function.inputs)):
         mine, true = Derivatives(function, operand), Derivatives(truth, operand)
         compared = 0
-        for given in given_points:
+        for inputs in given_points:
             body = body_of(function)
             excess = error_at(
-                mine, true, body, numbers, order, given, saves_output(body)
+                mine, true, body, numbers, order, inputs, saves_output(body)
             )
             if excess is OUTSIDE:
                 continue
             compared += 1
             if excess is not None:
-                return operand, given, *excess
+                return operand, inputs, *excess
         assert compared
     return None
 
@@ -172,9 +171,9 @@ def saves_output(body):
     return plain or body.op == "with_partials"
 
 
-def error_at(mine, true, body, numbers, order, given, reads_output):
-    """(true value, found value) where the bound is broken, None, or OUTSIDE."""
-    exact = [mp.mpf(x) for x in given]
+def error_at(mine, true, body, numbers, order, arguments, reads_output):
+    """(true value, actual value) if the bound is exceeded; None; or OUTSIDE."""
+    exact = [mp.mpf(x) for x in arguments]
     try:
         output = exact_value(body, dict(enumerate(exact)), numbers)
         wanted = getattr(true, order)(exact, output, numbers, exact_value)
@@ -182,20 +181,20 @@ def error_at(mine, true, body, numbers, order, given, reads_output):
         return OUTSIDE
     if abs(wanted) > 1e300 or abs(output) > 1e300:
         return OUTSIDE
-    rounded = in_float64(body, dict(enumerate(given)), numbers)
+    rounded = in_float64(body, dict(enumerate(arguments)), numbers)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = getattr(mine, order)(given, rounded, numbers, in_float64)
+        actual = getattr(mine, order)(arguments, rounded, numbers, in_float64)
     allowed = RELATIVE * abs(wanted) + ABSOLUTE
     if reads_output:
         allowed += output_share(mine, order, exact, output, numbers)
-    if np.isfinite(found) and abs(mp.mpf(found) - wanted) <= allowed:
+    if np.isfinite(actual) and abs(mp.mpf(actual) - wanted) <= allowed:
         return None
-    return mpmath.nstr(wanted, 8), found
+    return mpmath.nstr(wanted, 8), actual
 
 
 def output_share(mine, order, exact, output, numbers):
-    """How far the derivative moves when the saved output is off in its last places."""
+    """The change of the derivative if the saved output is off in its last places."""
     with mp.workdps(DIGITS):
         moved = output * (1 + OUTPUT_ROUNDINGS * mp.mpf(2) ** -53)
         try:
@@ -234,5 +233,5 @@ def test_rule_for_accuracy_is_needed(name, monkeypatch):
     monkeypatch.setattr(REGISTRY[name], "elements", Bounded(1))  # traced with the rule
     derived, _ = function_of(REGISTRY[name])
     where = [*points(function, REGISTRY[name].options.domain), *edges(function)]
-    found = [worst_error(derived, function, numbers, order, where) for order in ORDERS]
-    assert any(found), f"{name}: the derived derivative meets the bound; drop the rule"
+    actual = [worst_error(derived, function, numbers, order, where) for order in ORDERS]
+    assert any(actual), f"{name}: the derived derivative meets the bound; drop the rule"

@@ -1,4 +1,4 @@
-"""Every op of the registry in the interpreter: what holds of all of them.
+"""Every op of the registry in the interpreter: properties that hold for all.
 
 Dtypes and shapes of results are checked by the interpreter itself, on every node.
 Derivatives are compared with central differences of the values, second derivatives with
@@ -52,7 +52,7 @@ def random_like(arrays, seed):
 
 
 class Case:
-    """A sample call with what its derivatives are taken by."""
+    """A sample call, and the operands of its derivatives."""
 
     def __init__(self, call, traced, args, outputs):
         self.env, self.args, self.outputs = call.env, args, outputs
@@ -78,8 +78,8 @@ class Case:
         return [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
 
 
-def has_derivative(found):
-    case = Case(*found)
+def has_derivative(actual):
+    case = Case(*actual)
     return bool(case.wrt and case.floats)
 
 
@@ -91,23 +91,25 @@ WITHOUT_DERIVATIVE = {"geqrf", "pellucid::_linalg_ldl", "linalg_ldl_solve"}
 
 def differentiable_cases(name):
     """The sample calls in float64 that have a derivative."""
-    return [Case(*found) for found in calls(name) if has_derivative(found)]
+    return [Case(*actual) for actual in calls(name) if has_derivative(actual)]
 
 
 def test_only_some_ops_of_floats_have_no_derivative():
-    """And no other one: what is differentiable is read from the dtypes of a call."""
+    """And no others: a call is differentiable according to its dtypes."""
 
     def takes_and_gives_floats(name):
-        given = [a for _, _, args, _ in calls(name) for a in args]
+        inputs = [a for _, _, args, _ in calls(name) for a in args]
         results = [o for _, _, _, outputs in calls(name) for o in outputs]
-        return all(any(a.dtype.kind in "fc" for a in side) for side in (given, results))
+        return all(
+            any(a.dtype.kind in "fc" for a in side) for side in (inputs, results)
+        )
 
-    found = {name for name in NAMES if takes_and_gives_floats(name)}
-    assert found - DIFFERENTIABLE == WITHOUT_DERIVATIVE
+    actual = {name for name in NAMES if takes_and_gives_floats(name)}
+    assert actual - DIFFERENTIABLE == WITHOUT_DERIVATIVE
 
 
 def is_smooth_here(case):
-    """Whether the value moves by a rounding only: no kink or jump in between."""
+    """Whether the value changes only by rounding: no kink or jump in between."""
 
     def floats(args):
         outputs = case.run(case.graph, args)

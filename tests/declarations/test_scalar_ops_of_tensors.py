@@ -1,4 +1,4 @@
-"""What modes see of a scalar op on whole tensors is what the op's row means."""
+"""The ops that modes see for a scalar op compute what the op's row defines."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ def operands_of(row):
 def test_it_computes_what_the_row_says(row):
     arrays = operands_of(row)
     expected = row.evaluate(np, *arrays)
-    found = meaning(row.name)(*map(torch.tensor, arrays))
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    actual = meaning(row.name)(*map(torch.tensor, arrays))
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-12)
 
 
 WITH_NUMBER = [(row, place) for row in SHOWN for place in range(len(row.with_number))]
@@ -42,8 +42,8 @@ def test_an_overload_for_numbers_is_the_op_with_one_of_the_operands(row, place):
     array = operands_of(row)[0]
     operands = (0.5, array) if place else (array, 0.5)
     expected = row.evaluate(np, *map(np.asarray, operands))
-    found = overload(torch.tensor(array), 0.5)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    actual = overload(torch.tensor(array), 0.5)
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-12)
 
 
 def test_steps_of_formulas_are_seen_under_these_names():

@@ -1,4 +1,4 @@
-"""PyTorch's tags of op overloads: what follows of a declaration, and what it says."""
+"""PyTorch's tags of op overloads: derived from a declaration, or stated in it."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import pellucid as torch
 from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.declare.tags import Known
 
-# As PyTorch 2.13 has them, but for `generated`.
+# PyTorch 2.13's, except `generated`.
 TAGS = {
     "add.Tensor": "core pointwise pt2_compliant_tag",
     "relu_": "inplace pointwise pt2_compliant_tag",

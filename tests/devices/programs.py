@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments, expected=0):
-    """What a Python process prints, errors too where they are expected."""
+    """The output of a Python process, including errors if they are expected."""
     done = subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,

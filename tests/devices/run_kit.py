@@ -28,8 +28,8 @@ def main():
         report = check.run("late", given=GIVEN)
     else:
         report = check.run(toy_device.Toy(), given=GIVEN)
-    found = {"failures": report.failures, "checked": report.checked}
-    print(json.dumps(found | {"launched": report.launched, "text": str(report)}))
+    actual = {"failures": report.failures, "checked": report.checked}
+    print(json.dumps(actual | {"launched": report.launched, "text": str(report)}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Every op overload on a device whose memory the CPU cannot touch.
 
-A call drawn from the schema (``tools/schema_calls.py``) gives the CPU's bits there, and
-its results are there. A read past the backend would end the process.
+A call generated from the schema (``tools/schema_calls.py``) gives the CPU's bits, and
+its results are on the device. A read past the backend would end the process.
 """
 
 import pytest
@@ -11,7 +11,7 @@ import pellucid as torch
 from tests.composites.test_whole_catalogue import drawn, names, overload_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # some ops are deprecated
-# Memory that nothing was written to.
+# Uninitialised memory.
 UNWRITTEN = {
     *("empty_like", "empty_strided", "new_empty", "new_empty_strided"),
     *("empty_permuted.out", "empty.out", "empty_like.out", "resize.out"),
@@ -39,11 +39,11 @@ def test_results_are_the_cpus_bits(twin, name):
     torch.manual_seed(0)
     expected = known.run(overload)
     torch.manual_seed(0)
-    found = known.run(overload, lambda tensor: tensor.to(twin))
+    actual = known.run(overload, lambda tensor: tensor.to(twin))
     if name in UNWRITTEN:
-        assert [c[:2] for c in contents(found)] == [c[:2] for c in contents(expected)]
+        assert [c[:2] for c in contents(actual)] == [c[:2] for c in contents(expected)]
     else:
-        assert contents(found) == contents(expected)
-    given = tensors((known.positional, known.named))
-    if given and name not in TO_THE_CPU:
-        assert all(t.device == twin for t in tensors(found))
+        assert contents(actual) == contents(expected)
+    inputs = tensors((known.positional, known.named))
+    if inputs and name not in TO_THE_CPU:
+        assert all(t.device == twin for t in tensors(actual))

@@ -1,4 +1,4 @@
-"""The conformance kit: what it says of right backends, and what it finds in wrong ones.
+"""The conformance kit: its report for correct backends and for faulty ones.
 
 Each program runs in a process of its own: the first backend is its accelerator.
 """
@@ -35,16 +35,16 @@ def test_right_backends_pass(name):
 @pytest.mark.parametrize(
     ("body", "section", "words"),
     [
-        # Blocks shorter than they are to be share bytes.
+        # Blocks are too short and share bytes.
         (
             "def allocate(self, device, nbytes): "
             "return Toy.allocate(self, device, max(nbytes - 64, 1))",
             "memory",
             "inside of a block that is not released",
         ),
-        # The memory is never free again.
+        # Memory is never freed.
         ("def release(self, *rest): pass", "memory", "no free block"),
-        # All devices are one memory.
+        # All devices share one memory.
         (
             "def to_host(self, device, address, into): "
             "Toy.to_host(self, 0, address, into)",
@@ -64,7 +64,7 @@ def test_right_backends_pass(name):
         ("def launch(self, launch): return None", "views", "differ"),
         ("def launch(self, launch): return 1", "autograd", "returned 1; return None"),
         ("def launch(self, launch): raise OSError('fire')", "dtypes", "OSError: fire"),
-        # The result goes past the end of its block.
+        # The result is written past the end of its block.
         (
             "def launch(self, launch):\n"
             "        out = launch.operands[0]\n"

@@ -1,7 +1,7 @@
-"""The device that works later: waits, streams, events, memory of several streams.
+"""The asynchronous device: waits, streams, events, memory of several streams.
 
-A *gate* is a task that a stream waits in until it is opened, so that what runs first is
-not left to chance. Each program runs in a process of its own.
+A *gate* is a task in which a stream waits until it is opened, which fixes the order of
+execution. Each program runs in a process of its own.
 """
 
 import json

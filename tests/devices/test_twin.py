@@ -1,4 +1,4 @@
-"""Tensors on a device with memory alone: made, moved, viewed, trained, refused."""
+"""Tensors on a device with only memory: creation, copies, views, training, refusals."""
 
 import io
 import subprocess
@@ -33,15 +33,15 @@ def test_factories_make_tensors_there(twin):
     expected = torch.rand(4)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(4, device=twin).cpu(), expected)
-    made = [
+    result = [
         torch.zeros(3, device=twin),
         torch.full((3,), 2, device=twin),
         torch.tensor([1, 2, 3], device=twin),
         torch.arange(3, device=twin),
         torch.ones(3, device=twin).new_zeros(3),
     ]
-    assert all(t.device == twin for t in made)
-    assert [t.tolist() for t in made[1:4]] == [[2] * 3, [1, 2, 3], [0, 1, 2]]
+    assert all(t.device == twin for t in result)
+    assert [t.tolist() for t in result[1:4]] == [[2] * 3, [1, 2, 3], [0, 1, 2]]
 
 
 def test_views_share_memory_and_do_not_run_on_the_cpu(twin):

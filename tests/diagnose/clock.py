@@ -1,9 +1,9 @@
-"""A clock for recorded programs that no other program disturbs.
+"""A clock for recorded programs that is independent of other programs.
 
 ``retimed(log)`` gives every event the time that its work would take on a processor of
 these rates, so that verdicts depend on what a program did, on any machine. What only a
-real processor shows is injected: `asleep` notes what a program asked to wait,
-``fading`` after how many calls of an op values are too small to multiply fast.
+real processor shows is injected: `asleep` records requested waits, ``fading`` the
+number of calls of an op after which values are denormal.
 """
 
 import time
@@ -31,7 +31,7 @@ _WAITS = {"distributed::wait": 0.01, "torch.save": 0.1, "Tensor.__repr__": 0.001
 
 
 def roof():
-    """A machine of the clock's rates, whatever this one's are."""
+    """A machine with the clock's rates, independent of the current one."""
     return replace(
         machine(),
         name="the clock of tests",
@@ -49,7 +49,7 @@ def roof():
 
 @contextmanager
 def asleep():
-    """Sleeping is noted in the log instead."""
+    """Records sleeping in the log instead."""
 
     def sleep(seconds):
         with torch.profiler.record_function(f"{_ASLEEP}{seconds}"):
@@ -60,18 +60,18 @@ def asleep():
 
 
 def diagnosed(work, files=(), fading=None):
-    """The report of ``work()`` by this clock; settings are as they were after it."""
+    """The report of ``work()`` by this clock; restores settings."""
     costs, session, threads = CostCounter(), Session(WATCH), torch.get_num_threads()
     training = Training()
     training.start()
     session.start()
     try:
-        with asleep(), compilations() as made:
+        with asleep(), compilations() as result:
             work()
     finally:
         log = session.stop()
         training.stop()
-    settings = settings_now(files, made, log, training)
+    settings = settings_now(files, result, log, training)
     torch.set_num_threads(threads)
     torch.autograd.set_detect_anomaly(False)
     idle = retimed(log, costs, fading), 0.0
@@ -119,14 +119,14 @@ def retimed(log, costs, fading=None):
 
 
 def _asleep(name):
-    """Seconds that a program asked to wait, or waits for another rank or a file."""
+    """Seconds of requested waits, and of waits for another rank or a file."""
     if name.startswith(_ASLEEP):
         return float(name.removeprefix(_ASLEEP))
     return _WAITS.get(name, 0.0)
 
 
 def _nanoseconds(log, row, costs):
-    """What the operations and the bytes take; of a routine, the cube of its side."""
+    """The time of the operations and bytes; for a routine, the cube of its size."""
     name, arguments = log.columns.names[log.columns.name[row]], log.arguments(row)
     cost = costs.as_run(name, arguments)
     if cost is None:

@@ -12,11 +12,11 @@ import clock
 from pellucid import run
 from pellucid.diagnose.child import main_module
 
-FADING = {"faulty_denormals": 100}  # calls until its values are small
+FADING = {"faulty_denormals": 100}  # number of calls until values are denormal
 
 
 def recorded(script):
-    """The report of a script, as the command's child writes it."""
+    """The report of a script, as the command's child process writes it."""
     code, module = main_module(script, {})
     report = clock.diagnosed(
         lambda: exec(code, module.__dict__), [script], FADING.get(Path(script).stem)

@@ -1,4 +1,4 @@
-"""The page of a recorded run: its numbers, and that it draws them in a browser."""
+"""The page of a recorded run: its numbers, and their rendering in a browser."""
 
 import json
 import re
@@ -68,11 +68,11 @@ def test_many_events_make_a_small_page():
     assert len(Page(log).html()) < 1_200_000
 
 
-def test_memory_is_told_by_role():
-    found = memory(log_of())
-    assert len(found["times"]) == len(found["bytes"]) > 10
-    gradients = found["roles"].index("gradient")
-    assert max(row[gradients] for row in found["bytes"]) > 0
+def test_memory_is_reported_by_role():
+    actual = memory(log_of())
+    assert len(actual["times"]) == len(actual["bytes"]) > 10
+    gradients = actual["roles"].index("gradient")
+    assert max(row[gradients] for row in actual["bytes"]) > 0
 
 
 class References(HTMLParser):
@@ -106,7 +106,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def rendered(page, wish):
-    """The page's elements after its script ran, opened as ``page#wish``."""
+    """The page's elements after its script has run, opened as ``page#wish``."""
     options = "--headless --no-sandbox --disable-gpu --virtual-time-budget=20000"
     done = subprocess.run(
         [CHROMIUM, *options.split(), "--dump-dom", f"file://{page}#{wish}"],

@@ -1,4 +1,4 @@
-"""What computations cost as run, and how far from the machine's roofs they are."""
+"""Costs of computations as run, and their distance from the machine's roofs."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_a_kernel_that_beats_the_roof_raises_it():
     assert raise_roof(GIVEN, "products", "int8", 1e12) is GIVEN
 
 
-@pytest.mark.parametrize("repeats", [0, 4])  # later calls are prepared: kernels alone
+@pytest.mark.parametrize("repeats", [0, 4])  # later calls are prepared: only kernels
 def test_steps_tell_which_driver_ran_a_product(repeats):
     a, b = torch.randn(4, 4), torch.randn(4, 4)
     for _ in range(repeats):

@@ -1,7 +1,7 @@
 """Programs with a planted fault get its verdict, line and fix; sound ones get none.
 
-Nothing here asserts a time: verdicts are those of `clock.py`, and what a fix gains is
-measured by the command.
+Nothing here asserts a time: verdicts use `clock.py`, and the gain of a fix is measured
+only by the command.
 """
 
 import json
@@ -25,7 +25,7 @@ from pellucid.diagnose.rules import all_rules
 
 PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
-# The kind, what the line holds, and what the patch adds.
+# The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
     "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
     "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
@@ -96,14 +96,14 @@ SOUND = (
 
 @pytest.fixture(scope="module")
 def report_of(tmp_path_factory):
-    """The reports of all programs by a clock of their own, made by one process."""
+    """The reports of all programs by the clock, computed in one process."""
     names = [f"faulty_{name}" for name in FAULTY] + [f"sound_{name}" for name in SOUND]
     result = tmp_path_factory.mktemp("reports") / "reports.json"
     command = [sys.executable, str(PROGRAMS.parent / "record_programs.py"), str(result)]
     scripts = [str(PROGRAMS / f"{name}.py") for name in names]
     subprocess.run([*command, *scripts], check=True, stdout=subprocess.DEVNULL)
-    found = json.loads(result.read_text())
-    return lambda name: Report.unpickled(found[str(PROGRAMS / f"{name}.py")]["report"])
+    actual = json.loads(result.read_text())
+    return lambda name: Report.unpickled(actual[str(PROGRAMS / f"{name}.py")]["report"])
 
 
 @pytest.mark.parametrize("name", FAULTY)
@@ -113,9 +113,9 @@ def test_a_fault_is_found_at_its_line(name, report_of):
     kind, text, added = FAULTY[name]
     report = report_of(f"faulty_{name}")
     assert sum(report.shares.values()) == pytest.approx(1, abs=0.01)
-    found = report.options if name in OPTIONS else report.findings
-    assert found, report.text()
-    (finding, *_) = [f for f in found if f.kind == kind]
+    actual = report.options if name in OPTIONS else report.findings
+    assert actual, report.text()
+    (finding, *_) = [f for f in actual if f.kind == kind]
     source = Path(finding.file).read_text()
     assert text in source.splitlines()[finding.line - 1]
     assert len(report.text().splitlines()) <= 25
@@ -141,10 +141,10 @@ def test_the_command_measures_fixes_in_pairs(tmp_path):
     command = [sys.executable, "-m", "pellucid.diagnose", "--json", str(target)]
     command += ["--html", str(page), str(PROGRAMS / "faulty_clone.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(target.read_text())
-    assert found["kind"] in (*KINDS, "copy") and set(found["shares"]) > {"copy"}
+    actual = json.loads(target.read_text())
+    assert actual["kind"] in (*KINDS, "copy") and set(actual["shares"]) > {"copy"}
     assert "roofline" in done.stdout and page.read_text().startswith("<!doctype")
-    patched = [f for f in found["findings"] if f["patch"] is not None]
+    patched = [f for f in actual["findings"] if f["patch"] is not None]
     assert [f["fix"] for f in patched if "clone" in f["text"]]
     for finding in patched:
         assert finding["pairs"] >= 1 and finding["patched"].startswith("---")
@@ -175,7 +175,9 @@ def test_what_measures_nothing_is_dropped(tmp_path):
     assert is_worth(faster) and faster.pairs == 5 and faster.same_output
     assert faster.measured_gain[0] == 2
     assert not is_worth(judged(runs(1, 1, 1), runs(1, 1, 1)))
-    assert not is_worth(judged(runs(2, 1, 1), runs(1, 1, 1)))  # once is chance
+    assert not is_worth(
+        judged(runs(2, 1, 1), runs(1, 1, 1))
+    )  # a single occurrence may be chance
     smaller = judged(runs(1, 1), runs(1, 1, peak=50))
     assert is_worth(smaller) and smaller.saved_bytes == 50
     slower = judged(runs(1, 1), runs(2, 2, peak=50))
@@ -190,10 +192,10 @@ def test_a_function_and_a_block_are_diagnosed_in_this_process():
     a = torch.ones(64, 64)
     report = diagnose(lambda: a @ a)
     assert report.calls >= 1 and report.text().count("\n") < 25
-    with diagnose() as found:
+    with diagnose() as actual:
         (a @ a).relu()
-    assert found.report.calls == 2
-    assert sum(found.report.shares.values()) == pytest.approx(1, abs=0.01)
+    assert actual.report.calls == 2
+    assert sum(actual.report.shares.values()) == pytest.approx(1, abs=0.01)
 
 
 def fades(x):
@@ -215,7 +217,7 @@ COMPUTE_ONCE = "compute it once, before the loop"
 
 
 def calls_of(work, repeats):
-    """In the place of a clock: how many calls of ops a run makes."""
+    """Replaces the clock: the number of op calls of a run."""
     with torch.profiler.profile() as p:
         work()
     calls = sum(row.count for row in p.key_averages())
@@ -231,11 +233,11 @@ def test_the_fix_of_a_function_is_measured_in_this_process(monkeypatch):
     assert "measured" in report.text() and finding.patched.startswith("---")
     known = [f.fix for f in [*report.findings, *report.options]]
     assert len(known) == len(set(known))
-    # What depends on the loop is not taken out of it.
+    # Statements that depend on the loop are not hoisted.
     assert not [f for f in diagnose(fades, W).findings if f.fix == COMPUTE_ONCE]
 
 
-def test_a_rank_that_waits_is_told_with_its_line():
+def test_a_waiting_rank_is_reported_with_its_line():
     from pellucid.distributed._group.work import Work
 
     def work():
@@ -250,7 +252,7 @@ def test_a_rank_that_waits_is_told_with_its_line():
     assert "this rank waits for ranks, 4 times" in finding.evidence
 
 
-def test_steps_that_a_backend_lacks_are_told_with_their_line(tmp_path):
+def test_steps_that_a_backend_lacks_are_reported_with_their_line(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(
         """

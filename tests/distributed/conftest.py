@@ -11,7 +11,7 @@ import pytest
 
 from tests.distributed.ranks import LIMIT
 
-LATE = LIMIT + 30  # after what the test has started was to have ended
+LATE = LIMIT + 30  # after the limit of the processes that the test starts
 
 
 def _fail(*_):
@@ -22,7 +22,7 @@ def _fail(*_):
 @pytest.fixture(autouse=True)
 def bounded(request):
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # signals are delivered to the main thread
         return
     before = signal.signal(signal.SIGALRM, _fail)
     signal.alarm(LATE)

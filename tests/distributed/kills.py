@@ -1,5 +1,5 @@
-"""Kills a random rank at a random moment of what several ranks do together, and says
-what the others learnt and what has stayed behind.
+"""Kills a random rank at a random moment of a distributed computation, and reports the
+other ranks' errors and anything left over.
 
 ``python -m tests.distributed.kills --count 100 --seed 0`` prints a line for each kill.
 Ranks run ``python -m tests.distributed.kills rank ...``.
@@ -21,20 +21,20 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 60  # seconds that a survivor may take, on a loaded machine of two cores
+LIMIT = 60  # time limit of a survivor in seconds, on a loaded machine with two cores
 FOLDERS = 3  # checkpoints in turn
 ROWS = 50_000
 
-# ------------------------------------------------------------------------ what ranks do
+# --------------------------------------------------------------------- the ranks' work
 
 
 def tell_ready():
-    """From now on the killer may strike."""
+    """Tells the killer that it may begin."""
     print("ready", flush=True)
 
 
 def collectives(torch, dist, rank, size, shared):
-    """All kinds, of sizes that take every way through the transports."""
+    """All kinds, with sizes that cover every path of the transports."""
     draw = random.Random(1)  # the same on all ranks
     tell_ready()
     part = dist.new_group(list(range(size - 1)))
@@ -80,7 +80,7 @@ def data_parallel(torch, dist, rank, size, shared):
 
 
 def checkpoints(torch, dist, rank, size, shared):
-    """Checkpoints in turn, of parts that all have the number of the step."""
+    """Alternating checkpoints of parts, all of which have the number of the step."""
     from torch.distributed import checkpoint
     from torch.distributed.tensor import Shard, distribute_tensor
 
@@ -100,23 +100,23 @@ def _same(value):
 
 
 def calls(torch, dist, rank, size, shared):
-    """Calls of all kinds to all others."""
+    """Calls of all kinds to all other ranks."""
     from torch.distributed import rpc
 
     method = f"file://{shared / 'rpc'}"
     options = rpc.TensorPipeRpcBackendOptions(init_method=method)
     name = f"worker{rank}"
     rpc.init_rpc(name, rank=rank, world_size=size, rpc_backend_options=options)
-    tell_ready()  # workers that have not met cannot miss each other
+    tell_ready()  # before the rendezvous a missing worker is not detected
     others = [other for other in range(size) if other != rank]
     while True:
         for other in others:
             tensor = torch.ones(random.choice([1, 1000, 300_000]))
             assert rpc.rpc_sync(other, _same, args=(tensor,)).shape == tensor.shape
         futures = [rpc.rpc_async(other, _same, args=(1,)) for other in others]
-        found = [rpc.remote(other, _same, args=(other,)) for other in others]
+        actual = [rpc.remote(other, _same, args=(other,)) for other in others]
         assert [future.wait() for future in futures] == [1] * len(others)
-        assert [reference.to_here() for reference in found] == others
+        assert [reference.to_here() for reference in actual] == others
 
 
 WORK = {
@@ -125,25 +125,25 @@ WORK = {
 
 
 def run_rank(name, store, rank, size, folder):
-    """Works until there is an error, which it prints."""
+    """Works until an error occurs, and prints it."""
     import torch
     from torch import distributed as dist
 
     faulthandler.register(signal.SIGUSR1)
     limit = datetime.timedelta(seconds=LIMIT)
     if store == "file":
-        made = dist.FileStore(str(folder / "store"), -1)
+        result = dist.FileStore(str(folder / "store"), -1)
     else:
-        made = dist.TCPStore("127.0.0.1", int(store), size, rank == 0, limit)
+        result = dist.TCPStore("127.0.0.1", int(store), size, rank == 0, limit)
     dist.init_process_group(
-        "gloo", store=made, rank=rank, world_size=size, timeout=limit
+        "gloo", store=result, rank=rank, world_size=size, timeout=limit
     )
     try:
         WORK[name](torch, dist, rank, size, folder)
     except Exception as error:
         kind = type(error).__name__
         print(json.dumps([time.monotonic(), kind, str(error)]), flush=True)
-    sys.stdin.readline()  # until all have seen the error
+    sys.stdin.readline()  # until all ranks have seen the error
     dist.destroy_process_group()
 
 
@@ -156,7 +156,7 @@ def _free_port():
 
 
 def _line_of(process):
-    """Its next line; its stacks as well if there is none in time."""
+    """The next line of its output; its stacks if there is none in time."""
     alarm = subprocess.Popen(
         ["sh", "-c", f"sleep {LIMIT}; kill -USR1 {process.pid}; sleep 1; "
                      f"kill -KILL {process.pid}"], start_new_session=True
@@ -169,7 +169,7 @@ def _line_of(process):
 
 
 def check_checkpoints(folder):
-    """The steps of the checkpoints that are whole; each has the values of its step."""
+    """The steps of the complete checkpoints; each has the values of its step."""
     import pellucid as torch
     from pellucid.distributed import checkpoint
 
@@ -186,7 +186,7 @@ def check_checkpoints(folder):
 
 
 def _start(name, store, size, folder, transport):
-    """The processes of all ranks; what each prints of errors is in a file."""
+    """The processes of all ranks; their standard errors go to files."""
     program = "-m", "pellucid.run", "-m", "tests.distributed.kills", "rank"
     started = []
     for rank in range(size):
@@ -206,7 +206,7 @@ def _start(name, store, size, folder, transport):
 
 
 def _check_line(line, victim, pid):
-    """A survivor's error names who was killed; when it had it."""
+    """Checks that a survivor's error names the killed rank; returns its time."""
     when, kind, text = json.loads(line)
     assert kind in ("DistBackendError", "RuntimeError"), kind
     assert f"pid {pid})" in text, "another is named"
@@ -215,7 +215,7 @@ def _check_line(line, victim, pid):
 
 
 def _check_end(started, store):
-    """All have ended well, but for the one killed, and nothing has stayed."""
+    """Checks that all others have ended without failure and nothing is left over."""
     for process in started:
         process.stdin.close()
     for process in started:
@@ -224,7 +224,7 @@ def _check_end(started, store):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, 0)
             raise AssertionError("a process of a rank's session has stayed")
-    # Other tests run at the same time, and may share memory by names.
+    # Other tests run at the same time and may use named shared memory.
     own = tuple(f"pellucid_{process.pid}_" for process in started)
     left = [name for name in os.listdir("/dev/shm") if name.startswith(own)]
     assert not left, left
@@ -233,7 +233,7 @@ def _check_end(started, store):
 
 
 def kill_one(seed, folder):
-    """Runs ranks and kills one: what happened, or AssertionError with their outputs."""
+    """Runs ranks and kills one: a report, or AssertionError with their outputs."""
     draw = random.Random(seed)
     name = list(WORK)[seed % len(WORK)]
     size, transport = draw.choice([2, 3, 4]), draw.choice(["shared memory", "tcp"])
@@ -280,16 +280,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    inputs = parser.parse_args()
     num_failed = 0
-    for seed in range(given.seed, given.seed + given.count):
+    for seed in range(inputs.seed, inputs.seed + inputs.count):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 print(kill_one(seed, Path(folder)), flush=True)
             except AssertionError as error:
                 num_failed += 1
                 print(f"FAILED {error}", flush=True)
-    print(f"{given.count} kills, {num_failed} failed")
+    print(f"{inputs.count} kills, {num_failed} failed")
     sys.exit(bool(num_failed))
 
 

@@ -1,6 +1,6 @@
-"""Runs a function in several processes that form a group, and processes in general: all
-have ended after LIMIT seconds. What has not is aborted with all that it started, and
-shows where each of its threads was.
+"""Runs a function in several processes that form a group, and processes in general.
+After LIMIT seconds, processes that still run are aborted with their descendants and
+print the stacks of their threads.
 """
 
 import contextlib
@@ -32,8 +32,8 @@ dist.destroy_process_group()
 
 
 class Started:
-    """A process in a session of its own, whose outputs are files: it never waits for
-    somebody to read them.
+    """A process in its own session with files as outputs, so that it never waits for a
+    reader.
     """
 
     def __init__(self, command, separates_errors=False, **environment):
@@ -54,11 +54,11 @@ class Started:
 
     @property
     def returncode(self):
-        """How it ended; None: it has not."""
+        """The exit code; None while it runs."""
         return self._process.poll()
 
     def abort(self):
-        """Ends it and what it has started, all of which show their stacks."""
+        """Aborts it and its descendants, which print their stacks."""
         pids = [pid for pid in _descendants(self.pid) if _send(pid, signal.SIGABRT)]
         end = time.monotonic() + 3
         while self.returncode is None and time.monotonic() < end:
@@ -68,17 +68,17 @@ class Started:
         self.kill()
 
     def kill(self):
-        """Ends it and what has stayed of its session."""
+        """Kills it and the rest of its session."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def outputs(self):
-        """What it has written: of both streams, or of each."""
+        """Its output: of both streams together, or of each."""
         return [_text(file) for file in dict.fromkeys((self._out, self._err))]
 
     def close(self):
-        """Ends it, and its files."""
+        """Kills it and closes its files."""
         self.kill()
         self._out.close()
         self._err.close()
@@ -97,17 +97,17 @@ def _send(pid, number):
 
 
 def _descendants(pid):
-    """A process and what it has started that still runs, the process first."""
-    found = [pid]
+    """A process and its running descendants, the process first."""
+    actual = [pid]
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                found += _descendants(int(child))
-    return found
+                actual += _descendants(int(child))
+    return actual
 
 
 def wait_for_all(processes, limit=LIMIT):
-    """Waits until all have ended; those that did not in time, which are aborted."""
+    """Waits until all have ended; returns those that had to be aborted."""
     end = time.monotonic() + limit
     running = list(processes)
     while running and time.monotonic() < end:
@@ -134,7 +134,7 @@ def run_command(command, **environment):
 
 
 def run_all(commands, killed=(), **environment):
-    """The outputs of commands that run together; all must end well, but for those
+    """The outputs of commands that run together; all must succeed except those
     ``killed``.
     """
     started = []
@@ -156,21 +156,21 @@ def run_all(commands, killed=(), **environment):
 
 
 def run_ranks(function, size, folder, *, killed=(), **environment):
-    """The outputs of the ranks of ``function(rank, size)``; all must end well, but for
+    """The outputs of the ranks of ``function(rank, size)``; all must succeed except
     those ``killed``.
     """
-    given = function.__module__, function.__name__, str(folder / "store")
-    program = sys.executable, "-c", PROGRAM, *given
+    arguments = function.__module__, function.__name__, str(folder / "store")
+    program = sys.executable, "-c", PROGRAM, *arguments
     commands = [[*program, str(rank), str(size)] for rank in range(size)]
     return run_all(commands, killed, **environment)
 
 
 def exit_code_of(pid, seconds=30):
-    """How a forked process ends; one that does not in time is aborted."""
+    """The exit code of a forked process, which is aborted after the limit."""
     ends = [(seconds, signal.SIGABRT), (seconds + 3, signal.SIGKILL)]
     began = time.monotonic()
-    while (found := os.waitpid(pid, os.WNOHANG))[0] == 0:
+    while (actual := os.waitpid(pid, os.WNOHANG))[0] == 0:
         if ends and time.monotonic() > began + ends[0][0]:
             os.kill(pid, ends.pop(0)[1])
         time.sleep(0.01)
-    return os.waitstatus_to_exitcode(found[1])
+    return os.waitstatus_to_exitcode(actual[1])

@@ -28,7 +28,7 @@ def both(x):
 
 
 def around(x, size):
-    """Through all workers behind this one, each of which adds its own number."""
+    """A chain of calls through all later workers, each of which adds its number."""
     own = rpc.get_worker_info().id
     result = x * (own + 1)
     if own == size - 1:
@@ -73,11 +73,11 @@ def dies_behind(x):
 
 
 def gradients_of(function, *leaves):
-    """Of the sum of the function's value, by one context."""
+    """The gradients of the sum of the function's value, in one context."""
     with autograd.context() as number:
         autograd.backward(number, [function(*leaves).sum()])
-        found = autograd.get_gradients(number)
-        return [found[leaf].tolist() if leaf in found else None for leaf in leaves]
+        actual = autograd.get_gradients(number)
+        return [actual[leaf].tolist() if leaf in actual else None for leaf in leaves]
 
 
 def check_programs(size):
@@ -114,12 +114,12 @@ def check_programs(size):
 
 
 def check_many_threads():
-    found = {}
+    actual = {}
 
     def work(k):
         leaf = torch.full((2,), float(k), requires_grad=True)
         cube = lambda x: rpc.rpc_sync(1, mul, args=(x, x)) * x  # noqa: E731
-        found[k] = gradients_of(cube, leaf)
+        actual[k] = gradients_of(cube, leaf)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for thread in threads:
@@ -127,11 +127,11 @@ def check_many_threads():
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
-    assert found == {k: [[3.0 * k * k] * 2] for k in range(4)}
+    assert actual == {k: [[3.0 * k * k] * 2] for k in range(4)}
 
 
 def check_training():
-    """Two workers' copies of one layer are trained as one network is here."""
+    """Two workers' copies of one layer train like one network in this process."""
     references = [*rpc.rpc_sync(1, parameters), *rpc.rpc_sync(2, parameters)]
     optimizer = DistributedOptimizer(torch.optim.Adam, references, lr=0.1)
     local = nn.Sequential(*[nn.Linear(2, 2) for _ in range(2)])
@@ -215,7 +215,7 @@ def rank_loses_a_worker(rank, size):
             gradients_of(lambda x: rpc.rpc_sync(2, dies_behind, args=(x * 2,)), leaf)
         square = lambda x: rpc.rpc_sync(1, mul, args=(x, x))  # noqa: E731
         assert gradients_of(square, leaf) == [[2.0, 2.0]]
-        with contextlib.suppress(RuntimeError):  # it may end before it answers
+        with contextlib.suppress(RuntimeError):  # it may end before it replies
             rpc.rpc_sync(1, finish)
     elif rank == 1:
         assert finished.wait(60)

@@ -1,4 +1,4 @@
-"""States stored by parts: on three processes, and loaded on two and on one."""
+"""States stored in parts by three processes, and loaded by two and by one."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What of a state is stored and loaded: planners, and files of ``torch.save``."""
+"""Which parts of a state are stored and loaded: planners, and ``torch.save`` files."""
 
 import pytest
 
@@ -29,27 +29,27 @@ def folder(tmp_path):
     return place
 
 
-def _is_state(found):
-    assert found["model"]["w"].equal(STATE["model"]["w"])
-    assert found["rates"][0].equal(STATE["rates"][0])
-    assert found["rates"][1]["rate"].equal(STATE["rates"][1]["rate"])
-    return found["step"] == 7
+def _is_state(actual):
+    assert actual["model"]["w"].equal(STATE["model"]["w"])
+    assert actual["rates"][0].equal(STATE["rates"][0])
+    assert actual["rates"][1]["rate"].equal(STATE["rates"][1]["rate"])
+    return actual["step"] == 7
 
 
 def test_an_empty_state_is_filled_with_all_there_is(folder):
-    found = {}
+    actual = {}
     reader = checkpoint.FileSystemReader(folder)
-    _load_state_dict(found, reader, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
-    assert _is_state(found)
+    _load_state_dict(actual, reader, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
+    assert _is_state(actual)
 
 
 def test_keys_choose_values_and_the_dicts_around_them(folder):
-    found = {}
+    actual = {}
     planner = _EmptyStateDictLoadPlanner({"model", "step"})
-    checkpoint.load(found, checkpoint_id=folder, planner=planner)
-    assert set(found) == {"model", "step"} and set(found["model"]) == {"w", "b"}
+    checkpoint.load(actual, checkpoint_id=folder, planner=planner)
+    assert set(actual) == {"model", "step"} and set(actual["model"]) == {"w", "b"}
     with pytest.raises(AssertionError, match="empty"):
-        checkpoint.load(found, checkpoint_id=folder, planner=planner)
+        checkpoint.load(actual, checkpoint_id=folder, planner=planner)
 
 
 def test_a_partial_load_leaves_what_the_checkpoint_lacks(folder):
@@ -66,14 +66,14 @@ def test_a_state_may_be_stored_by_its_first_names(tmp_path):
     planner = DefaultSavePlanner(**flat)
     metadata = checkpoint.save(STATE, checkpoint_id=tmp_path, planner=planner)
     assert set(metadata.state_dict_metadata) == set(STATE)
-    found = {"model": None, "step": None}
-    checkpoint.load(found, checkpoint_id=tmp_path, planner=DefaultLoadPlanner(**flat))
-    assert found["model"]["w"].equal(STATE["model"]["w"]) and found["step"] == 7
+    actual = {"model": None, "step": None}
+    checkpoint.load(actual, checkpoint_id=tmp_path, planner=DefaultLoadPlanner(**flat))
+    assert actual["model"]["w"].equal(STATE["model"]["w"]) and actual["step"] == 7
 
 
 def test_planners_with_plans_of_their_own_are_refused(folder):
     class Own(DefaultLoadPlanner):
-        """Would plan otherwise."""
+        """A custom planner."""
 
     for planner in (Own(), DefaultSavePlanner()):
         with pytest.raises(NotImplementedError, match="overrides planning"):
@@ -84,7 +84,7 @@ def test_a_checkpoint_becomes_a_file_and_the_file_a_checkpoint(folder, tmp_path)
     dcp_to_torch_save(folder, tmp_path / "state.pt")
     assert _is_state(torch.load(tmp_path / "state.pt"))
     torch_save_to_dcp(tmp_path / "state.pt", tmp_path / "again")
-    found = {}
+    actual = {}
     planner = _EmptyStateDictLoadPlanner()
-    checkpoint.load(found, checkpoint_id=tmp_path / "again", planner=planner)
-    assert _is_state(found)
+    checkpoint.load(actual, checkpoint_id=tmp_path / "again", planner=planner)
+    assert _is_state(actual)

@@ -1,4 +1,4 @@
-"""Modules in wrappers that compute activations again, or offload them."""
+"""Modules in wrappers that recompute or offload activations."""
 
 import functools
 

@@ -15,7 +15,7 @@ OPS = dist.ReduceOp
 
 
 def tree(values, join):
-    """The order in which ranks are joined: halves of powers of two."""
+    """The reduction tree of the ranks: halves of powers of two."""
     if len(values) == 1:
         return values[0]
     half = 1
@@ -40,9 +40,9 @@ def rank_reduces(rank, size):
         if not dtype.is_complex and not dtype.is_floating_point:
             joins |= {OPS.BAND: torch.bitwise_and, OPS.BXOR: torch.bitwise_xor}
         for op, join in joins.items():
-            found = operand(rank, dtype, 1001)
-            dist.all_reduce(found, op)
-            assert torch.equal(found, tree(operands, join).to(dtype)), (dtype, op)
+            actual = operand(rank, dtype, 1001)
+            dist.all_reduce(actual, op)
+            assert torch.equal(actual, tree(operands, join).to(dtype)), (dtype, op)
     mean = torch.full((3,), float(rank))
     dist.all_reduce(mean, OPS.AVG)
     assert mean.tolist() == [(size - 1) / 2] * 3
@@ -59,9 +59,9 @@ def rank_sums_have_the_same_bits_at_every_size(rank, size):
     whole = [operand(r, torch.float32, 700_001) for r in range(size)]
     expected = tree(whole, torch.add)
     for start, count in ((0, 700_001), (3, 5), (1000, 40_000)):
-        found = whole[rank][start : start + count].clone()
-        dist.all_reduce(found)
-        assert torch.equal(found, expected[start : start + count])
+        actual = whole[rank][start : start + count].clone()
+        dist.all_reduce(actual)
+        assert torch.equal(actual, expected[start : start + count])
     part = torch.empty(100)
     listed = list(whole[rank][: 100 * size].split(100))
     dist.reduce_scatter(part, listed)
@@ -198,7 +198,7 @@ def test_a_group_of_one():
 
 
 class Counting(dist.ProcessGroup):
-    """A backend of a user's own."""
+    """A custom backend."""
 
     calls = 0
 

@@ -1,4 +1,4 @@
-"""Hooks that take the place of DistributedDataParallel's all_reduce."""
+"""Hooks that replace DistributedDataParallel's all_reduce."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def network():
 
 
 def gradients(model, rank, step=0):
-    """Of one sample, so that a matrix's gradient is of rank 1."""
+    """Gradients of one sample, so that those of matrices have rank 1."""
     generator = torch.Generator().manual_seed(10 * step + rank)
     model.zero_grad()
     model(torch.randn(1, ROWS, generator=generator)).pow(2).sum().backward()
@@ -44,7 +44,7 @@ def gradients(model, rank, step=0):
 
 def mean(rank, size, step=0):
     each = [gradients(network(), r, step) for r in range(size)]
-    return [sum(found) / size for found in zip(*each, strict=True)]
+    return [sum(actual) / size for actual in zip(*each, strict=True)]
 
 
 def hooked(state, hook):
@@ -53,13 +53,13 @@ def hooked(state, hook):
     return model
 
 
-def close(found, expected, tolerance=1e-5):
-    for a, b in zip(found, expected, strict=True):
+def close(actual, expected, tolerance=1e-5):
+    for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b, atol=tolerance, rtol=tolerance)
 
 
 def compresses(rank, size):
-    """As many columns as samples: nothing is lost."""
+    """With as many columns as samples, compression is exact."""
     for batches, epsilon in ((False, 0), (True, 1e-8)):
         state = PowerSGDState(
             *(None, size, 2),
@@ -76,17 +76,17 @@ def compresses(rank, size):
 
 
 def feeds_errors_back(rank, size):
-    """What a step loses is in the next: sums over steps have no lasting error."""
+    """A step adds the error of the last one: sums over steps have no lasting error."""
     for hook in (powerSGD_hook, batched_powerSGD_hook):
         state = PowerSGDState(None, 1, 2)
         model = hooked(state, hook)
         steps = [gradients(model, rank) for _ in range(12)]
-        sums = [sum(found) for found in zip(*steps, strict=True)]
+        sums = [sum(actual) for actual in zip(*steps, strict=True)]
         expected = [12 * gradient for gradient in mean(rank, size)]
         pairs = list(zip(sums, expected, strict=True))
         assert sum((a - b).norm() for a, b in pairs) > 0.01
         total = torch.stack([x.sum() for x in state.error_dict.values()]).sum()
-        dist.all_reduce(total, dist.ReduceOp.AVG)  # what is still to come
+        dist.all_reduce(total, dist.ReduceOp.AVG)  # the remaining error
         left = sum((b - a).sum() for a, b in pairs)
         torch.testing.assert_close(total, left, atol=1e-3, rtol=1e-3)
         every = [None] * size
@@ -100,9 +100,9 @@ def averages_locally(rank, size):
         state = PostLocalSGDState(None, alone, 2, averages)
         model = hooked(state, post_localSGD_hook)
         for step in range(4):
-            found = gradients(model, rank, step)
+            actual = gradients(model, rank, step)
             own = gradients(network(), rank, step)
-            close(found, mean(rank, size, step) if step < 2 else own)
+            close(actual, mean(rank, size, step) if step < 2 else own)
 
 
 def rank_hooks(rank, size):
@@ -117,10 +117,10 @@ def rank_hooks(rank, size):
     for kind in DDPCommHookType:
         model = DistributedDataParallel(network())
         register_ddp_comm_hook(kind, model)
-        found = gradients(model, rank)
+        actual = gradients(model, rank)
         own = kind is DDPCommHookType.NOOP
         expected = gradients(network(), rank) if own else mean(rank, size)
-        close(found, expected, 0.05)
+        close(actual, expected, 0.05)
 
 
 def test_hooks_reduce_gradients(tmp_path):

@@ -1,4 +1,4 @@
-"""Attention over a sequence that is shared out, against the whole in one process."""
+"""Attention over a distributed sequence, against the whole sequence in one process."""
 
 import pytest
 
@@ -30,16 +30,16 @@ def attend(q, k, v, grad, **options):
     return [result.detach(), q.grad, k.grad, v.grad]
 
 
-def check(mesh, given, atol=1e-5, **options):
-    whole = attend(*given, **options)
-    parts = [x.clone() for x in given]
+def check(mesh, arguments, atol=1e-5, **options):
+    whole = attend(*arguments, **options)
+    parts = [x.clone() for x in arguments]
     with context_parallel(mesh, buffers=parts, buffer_seq_dims=[2] * 4):
-        assert parts[0].shape[2] * mesh.size() == given[0].shape[2]
-        found = attend(*parts, **options)
-    assert all(map(torch.equal, parts, given))
-    assert found[0].dtype == given[0].dtype
+        assert parts[0].shape[2] * mesh.size() == arguments[0].shape[2]
+        actual = attend(*parts, **options)
+    assert all(map(torch.equal, parts, arguments))
+    assert actual[0].dtype == arguments[0].dtype
     for part, expected in zip(
-        context_parallel_unshard(mesh, found, [2] * 4), whole, strict=True
+        context_parallel_unshard(mesh, actual, [2] * 4), whole, strict=True
     ):
         torch.testing.assert_close(part, expected, atol=atol, rtol=atol)
 
@@ -55,7 +55,7 @@ def rank_attends(rank, size):
                 check(mesh, operands(4, 2), is_causal=is_causal, enable_gqa=True)
             half = operands(2, 2, torch.bfloat16)
             check(mesh, half, 3e-2, is_causal=True, scale=0.3)
-    _ring._TILE_ELEMENTS = 64  # several tiles a chunk
+    _ring._TILE_ELEMENTS = 64  # several tiles per chunk
     check(mesh, operands(2, 1, length=80 * size), is_causal=True, enable_gqa=True)
     refuses(mesh)
 
@@ -90,7 +90,7 @@ def test_parts_attend_to_the_whole_sequence(tmp_path):
     assert len(run_ranks(rank_attends, 3, tmp_path)) == 3
 
 
-def test_no_more_scores_are_held_than_a_tile(monkeypatch):
+def test_at_most_a_tile_of_scores_is_stored(monkeypatch):
     monkeypatch.setattr(_ring, "_TILE_ELEMENTS", 1 << 12)
     sizes = []
     scores = _ring._Tile._scores

@@ -1,4 +1,4 @@
-"""The model of collectives among many ranks, against what few were measured at."""
+"""The cost model of collectives among many ranks, against measurements with few."""
 
 from tools import collective_costs as model
 
@@ -6,12 +6,12 @@ from tools import collective_costs as model
 def test_the_model_of_two_ranks_explains_four():
     costs = model.fitted(model.measured(2))
     for name, seconds in model.measured(4).items():
-        found = model.simulated(4, model.SIZES[name], costs, model.HERE)
-        assert seconds / 2 < found < 2 * seconds
+        actual = model.simulated(4, model.SIZES[name], costs, model.HERE)
+        assert seconds / 2 < actual < 2 * seconds
     here = model.Cluster(2, 2, 0.0, float("inf"))
     for name in model.SIZES:
-        found = model.simulated(2, model.SIZES[name], costs, here)
-        assert abs(found / model.measured(2)[name] - 1) < 0.1
+        actual = model.simulated(2, model.SIZES[name], costs, here)
+        assert abs(actual / model.measured(2)[name] - 1) < 0.1
 
 
 def test_more_ranks_messages_and_bytes_take_longer():

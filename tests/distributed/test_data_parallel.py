@@ -50,8 +50,8 @@ def rank_trains(rank, size):
         *({}, {"gradient_as_bucket_view": True}, {"bucket_cap_mb": 0.004}),
         *({"find_unused_parameters": True}, {"static_graph": True}),
     ):
-        found = train(DDP(network(), **options), own_x, own_y)
-        assert close(found, expected), options
+        actual = train(DDP(network(), **options), own_x, own_y)
+        assert close(actual, expected), options
     hooked = DDP(network())
     hooked.register_comm_hook(None, default_hooks.bf16_compress_hook)
     assert torch.allclose(train(hooked, own_x, own_y)[0], expected[0], atol=1e-2)
@@ -112,8 +112,8 @@ def rank_trains_with_virtual_ranks(rank, size):
     torch.manual_seed(11)
     layers = [network(), nn.Dropout(0.3)]
     model = DDP(nn.Sequential(*layers), virtual_ranks=4)
-    found = train(model, x.chunk(size)[rank], y.chunk(size)[rank])
-    print(sorted(p.double().sum().item().hex() for p in found))
+    actual = train(model, x.chunk(size)[rank], y.chunk(size)[rank])
+    print(sorted(p.double().sum().item().hex() for p in actual))
 
 
 def rank_trains_in_all_ways(rank, size):

@@ -1,5 +1,5 @@
-"""A small GPT learns the same however its training is shared out: to the bit where
-sums have one order (virtual ranks, ZeRO), within rounding elsewhere.
+"""A small GPT trains equally under every kind of parallelism: with the same bits if the
+order of sums is fixed (virtual ranks, ZeRO), else within rounding.
 """
 
 import pytest
@@ -32,7 +32,7 @@ def batch(step):
 
 def train(model, optimizer, place=0, count=1):
     """The losses of the whole batches, of which this process computes a part."""
-    found = []
+    actual = []
     for step in range(STEPS):
         tokens = batch(step).chunk(count)[place]
         logits = model(tokens[:, :-1]).flatten(0, 1)
@@ -40,8 +40,8 @@ def train(model, optimizer, place=0, count=1):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        found.append(loss.detach())
-    return found
+        actual.append(loss.detach())
+    return actual
 
 
 def whole_optimizer(model, group=None):
@@ -75,9 +75,11 @@ def rank_trains_to_the_bit(rank, size):
         assert all(map(torch.equal, seen[0], other))
     alone = language()
     train(alone, whole_optimizer(alone))
-    assert not torch.equal(seen[0][0], language().table.weight)  # it has learnt
-    for found, expected in zip(seen[0], bits_of(alone), strict=True):
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    assert not torch.equal(
+        seen[0][0], language().table.weight
+    )  # the loss has decreased
+    for actual, expected in zip(seen[0], bits_of(alone), strict=True):
+        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-4)
 
 
 def rank_trains_within_rounding(rank, size):
@@ -90,14 +92,14 @@ def rank_trains_within_rounding(rank, size):
     losses = torch.stack(train(model, whole_optimizer(model), rank, size))
     dist.all_reduce(losses, dist.ReduceOp.AVG)
     assert losses.tolist() == pytest.approx(expected, rel=1e-5)
-    for found, whole in zip(model.parameters(), alone.parameters(), strict=True):
-        torch.testing.assert_close(found.full_tensor(), whole, atol=1e-5, rtol=1e-4)
+    for actual, whole in zip(model.parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(actual.full_tensor(), whole, atol=1e-5, rtol=1e-4)
     for make in (by_columns, by_sequence):
         model = split_words(make(mesh), mesh)
         with loss_parallel():
             losses = train(model, whole_optimizer(model))
-        found = [loss.full_tensor().item() for loss in losses]
-        assert found == pytest.approx(expected, rel=1e-5), make
+        actual = [loss.full_tensor().item() for loss in losses]
+        assert actual == pytest.approx(expected, rel=1e-5), make
 
 
 def by_columns(mesh):
@@ -108,7 +110,7 @@ def by_columns(mesh):
 
 
 def split_words(model, mesh):
-    """Logits are split by words: the loss talks in numbers of a row."""
+    """Logits are sharded by words: the loss communicates numbers per row."""
     is_by_sequence = hasattr(model.out.weight, "placements")
     if is_by_sequence:
         fresh = language().out

@@ -1,6 +1,7 @@
-"""``explain`` shows how calls on DTensors are shared, as tests/distributed/golden says.
+"""``explain`` shows the sharding of calls on DTensors; texts in
+tests/distributed/golden.
 
-``PELLUCID_UPDATE_GOLDEN=1 pytest tests/distributed/test_explain.py`` rewrites that.
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/distributed/test_explain.py`` rewrites them.
 """
 
 import os
@@ -19,9 +20,9 @@ DOCUMENT = ROOT / "docs" / "distributed.md"
 
 def shown(call):
     """The sections of calls on DTensors, and their lines in the table."""
-    found = [s for s in explain(call).sections if "  operands" in s.text]
-    lines = ["  ".join(section.brief) for section in found]
-    return "\n\n".join(["\n".join(lines), *(section.text for section in found)])
+    actual = [s for s in explain(call).sections if "  operands" in s.text]
+    lines = ["  ".join(section.brief) for section in actual]
+    return "\n\n".join(["\n".join(lines), *(section.text for section in actual)])
 
 
 def rank_explains(rank, size):
@@ -33,7 +34,7 @@ def rank_explains(rank, size):
     x, whole = placed((64, 256), Shard(0)), placed((64, 256), Replicate())
     weight, bias = placed((512, 256), Shard(1)), placed((512,), Replicate())
     columns = placed((64, 4096), Shard(1))
-    for _ in range(2):  # a repeated call is explained like the first
+    for _ in range(2):  # a repeated call is explained like the first one
         texts = [
             shown(lambda: F.linear(x, weight, bias)),
             shown(lambda: (x + whole).relu()),

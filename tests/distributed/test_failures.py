@@ -1,4 +1,4 @@
-"""Ranks that call something else, end, hang or leave: who learns what."""
+"""Ranks that call other collectives, end, hang or leave: the others' errors."""
 
 import contextlib
 import datetime
@@ -28,7 +28,7 @@ def rank_calls_differently(rank, size):
         wrong = [1] * size if rank else [2] + [0] * (size - 1)
         dist.all_to_all_single(torch.ones(size), torch.ones(sum(wrong)), None, wrong)
     total = torch.ones(3)
-    dist.all_reduce(total)  # the group lives on
+    dist.all_reduce(total)  # the group stays usable
     assert total.tolist() == [size] * 3
     if rank < 2:
         received = torch.empty(3)
@@ -85,13 +85,13 @@ def rank_is_asked(rank, size):
         wait_until_told()
         dist.all_reduce(torch.ones(4))
         return
-    found = []
+    actual = []
 
     def ask():
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            found.append(dist.waiting())
-            if "all_reduce" in found[-1][0] and "rank_is_asked" in found[-1][1]:
+            actual.append(dist.waiting())
+            if "all_reduce" in actual[-1][0] and "rank_is_asked" in actual[-1][1]:
                 break
         store.set("told", "1")
 
@@ -101,13 +101,13 @@ def rank_is_asked(rank, size):
     asking.join(60)
     call = r"all_reduce float32\[4\] sum, #\d+ of group '0', for \d+\.\d s; "
     line = r"rank_is_asked \(test_failures.py:\d+\)"
-    assert re.search(call + "(|.*called by )" + line, found[-1][0]), found[-1]
-    assert re.search(line, found[-1][1]), found[-1]
+    assert re.search(call + "(|.*called by )" + line, actual[-1][0]), actual[-1]
+    assert re.search(line, actual[-1][1]), actual[-1]
     assert dist.waiting().keys() == {0, 1}
 
 
 def rank_ends_before_a_new_group(rank, size):
-    dist.barrier()  # all have met
+    dist.barrier()  # after the rendezvous
     if rank == 0:
         time.sleep(0.5)  # until the others have left it
         os.kill(os.getpid(), signal.SIGKILL)
@@ -115,7 +115,7 @@ def rank_ends_before_a_new_group(rank, size):
         dist.new_group()
     with pytest.raises(dist.DistBackendError, match=r"rank 0 \(.*has ended"):
         dist.group.WORLD.allocate_shared(10)
-        dist.barrier()  # over sockets nothing is shared
+        dist.barrier()  # over sockets no memory is shared
 
 
 def rank_hears_of_one_outside_its_group(rank, size):
@@ -124,7 +124,7 @@ def rank_hears_of_one_outside_its_group(rank, size):
     pair, store = dist.new_group([0, 1]), dist.distributed_c10d._get_default_store()
     if rank == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    if rank == 1:  # does not come to the pair, and lives on
+    if rank == 1:  # does not take part in the pair, and continues
         with pytest.raises(dist.DistBackendError, match="has ended"):
             dist.barrier()
         store.wait(["heard"], datetime.timedelta(seconds=30))

@@ -1,4 +1,4 @@
-"""Training with parameters shared out, against one process."""
+"""Training with sharded parameters, against one process."""
 
 import functools
 
@@ -66,7 +66,7 @@ def sharded(**options):
 def train(model, place=0, count=1, max_norm=None):
     """The losses of the whole batches, of which this process computes a part."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    found = []
+    actual = []
     for step in range(3):
         generator = torch.Generator().manual_seed(step)
         tokens = torch.randint(0, 31, (8, 5), generator=generator).chunk(count)[place]
@@ -80,8 +80,8 @@ def train(model, place=0, count=1, max_norm=None):
         loss = loss.detach().clone()
         if dist.is_initialized() and count > 1:
             dist.all_reduce(loss, dist.ReduceOp.AVG)
-        found.append(loss.item())
-    return found
+        actual.append(loss.item())
+    return actual
 
 
 def rank_trains(rank, size):
@@ -137,11 +137,11 @@ def rank_wraps(rank, size):
         assert model.module.out.weight.shape == (31, 6)
 
 
-def close_states(found, expected):
-    assert found.keys() == expected.keys()
+def close_states(actual, expected):
+    assert actual.keys() == expected.keys()
     for name, values in expected.items():
         for key, value in values.items():
-            torch.testing.assert_close(found[name][key], value, atol=1e-5, rtol=1e-3)
+            torch.testing.assert_close(actual[name][key], value, atol=1e-5, rtol=1e-3)
 
 
 def step(model, optimizer, number):
@@ -181,10 +181,10 @@ def rank_stores_the_optimizer(rank, size):
     assert state["param_groups"][0]["params"] == names[:3]
     assert state["param_groups"][0]["lr"] == 1e-2
     models[1].load_state_dict(models[0].state_dict())
-    found = fsdp.optim_state_dict_to_load(models[1], optimizers[1], state)
-    moments = found["state"][0]["exp_avg"]
+    actual = fsdp.optim_state_dict_to_load(models[1], optimizers[1], state)
+    moments = actual["state"][0]["exp_avg"]
     assert isinstance(moments, DTensor) and moments.placements == (Shard(0),)
-    optimizers[1].load_state_dict(found)
+    optimizers[1].load_state_dict(actual)
     step(models[1], optimizers[1], 2)
     step(alone, single, 2)
     expected = {names[k]: v for k, v in single.state_dict()["state"].items()}
@@ -194,7 +194,7 @@ def rank_stores_the_optimizer(rank, size):
 
 
 def rank_stores_otherwise(rank, model, optimizer, whole):
-    """By parts, and on the first process alone."""
+    """Sharded, and on the first process only."""
     fsdp = FullyShardedDataParallel
     with fsdp.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
         parts = fsdp.optim_state_dict(model, optimizer)

@@ -1,4 +1,4 @@
-"""The launcher: what ranks receive, restarts, reports."""
+"""The launcher: environment of ranks, restarts, reports."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""Two machines as two network namespaces, between which there is a link and no shared
-memory: addresses are those of the link, though the host's name is the same.
+"""Two machines as two network namespaces with a link and no shared memory: addresses
+are those of the link, although the host name is the same.
 """
 
 import contextlib

@@ -25,7 +25,7 @@ NORM = "norm.weight", "norm.bias"
 
 
 class Net(nn.Module):
-    """Its first embedding is added behind the middle; one weight is read twice."""
+    """The first embedding is added after the middle; one weight is read twice."""
 
     def __init__(self, splits=False):
         super().__init__()
@@ -71,8 +71,8 @@ def test_a_pipe_computes_what_its_model_does_with_its_parameters():
         model, (tokens,), {"scale": scale}, {"layers.1": BEGINNING, "layers.2": END}
     )
     assert pipe.num_stages == pipe.info().num_stages == 3
-    found = pipe(tokens, scale=scale)
-    torch.testing.assert_close(found, model(tokens, scale))
+    actual = pipe(tokens, scale=scale)
+    torch.testing.assert_close(actual, model(tokens, scale))
     assert names_of(pipe) == [
         ["table.weight", "layers.0.weight", "layers.0.bias"],
         [f"layers.{n}.{kind}" for n in (1, 2) for kind in ("weight", "bias")],
@@ -83,7 +83,7 @@ def test_a_pipe_computes_what_its_model_does_with_its_parameters():
     ]
     middle = dict(pipe.split_gm.submod_pp_1.named_parameters())
     assert middle["layers.1.weight"] is model.layers[1].weight
-    loss(found, target).backward()
+    loss(actual, target).backward()
     shared = [pipe.get_stage_module(k).table.weight.grad for k in (0, 2)]
     model.zero_grad()
     loss(model(tokens, scale), target).backward()
@@ -95,7 +95,7 @@ def test_stages_end_where_the_model_or_a_policy_says():
     assert pipeline(net(), (tokens,)).num_stages == 1
     model = net(splits=True)
     assert pipeline(model, (tokens,)).num_stages == 2
-    assert torch.equal(model(tokens), net()(tokens))  # does nothing elsewhere
+    assert torch.equal(model(tokens), net()(tokens))  # has no effect elsewhere
 
     def after_each_tanh(graph_module):
         for node in graph_module.graph.nodes:
@@ -107,7 +107,7 @@ def test_stages_end_where_the_model_or_a_policy_says():
     pipe = Pipe.from_tracing(net(), (tokens,), split_policy=after_each_tanh)
     assert pipe.num_stages == 5
     torch.testing.assert_close(pipe(tokens), net()(tokens))
-    # A stage without ops is none.
+    # A stage without ops is dropped.
     assert pipeline(net(), (tokens,), None, {"table": BEGINNING}).num_stages == 1
     assert pipeline(net(), (tokens,), None, {"out": END}).num_stages == 1
 
@@ -166,8 +166,8 @@ def rank_computes_gradients_of_weights_later(rank, size):
     assert rank == 0 or calls[-4:-2] == ["built"] * 2
     for k in indices:
         pairs = zip(own[k].parameters(), parts[k].parameters(), strict=True)
-        for found, wanted in pairs:
-            torch.testing.assert_close(found.grad, wanted.grad)
+        for actual, wanted in pairs:
+            torch.testing.assert_close(actual.grad, wanted.grad)
 
 
 def rank_does_all(rank, size):
@@ -198,5 +198,5 @@ def test_forward_and_backward_of_different_microbatches_alternate(size):
         plans, done, whole = run_plans(ScheduleDualPipeV, size, 2, count)
         assert not any(plans), count
         assert len(done) == 6 * size * count
-        # Each rank has 6 * count turns of work.
+        # Each rank has work for 6 * count turns.
         assert whole - 6 * count <= 3 * size

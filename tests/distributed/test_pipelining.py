@@ -40,16 +40,16 @@ def rank_runs(rank, size):
         own = layers(size)[0][rank]
         stage = PipelineStage(own, rank, size)
         run = schedule(stage, 5, F.mse_loss)
-        given = (x,) if stage.is_first else ()
+        arguments = (x,) if stage.is_first else ()
         losses = []
         target = y if stage.is_last else None
-        output = run.step(*given, target=target, losses=losses)
+        output = run.step(*arguments, target=target, losses=losses)
         for parameter, gradient in zip(own.parameters(), wanted, strict=True):
             torch.testing.assert_close(parameter.grad, gradient)
         if stage.is_last:
             torch.testing.assert_close(output, nn.Sequential(*parts)(x))
             assert losses == pytest.approx([loss.item() for loss in expected])
-        again = run.eval(*given)
+        again = run.eval(*arguments)
         assert (again is None) == (not stage.is_last)
     with pytest.raises(ValueError, match="out of range"):
         PipelineStage(own, size, size)
@@ -69,14 +69,14 @@ def rank_runs_several_stages(rank, size):
         own = layers(2 * size)[0]
         stages = [PipelineStage(own[i], i, 2 * size) for i in indices]
         run = schedule(stages, count, F.mse_loss)
-        given, losses = (x,) if rank == 0 else (), []
+        arguments, losses = (x,) if rank == 0 else (), []
         target = y if ends else None
-        output = run.step(*given, target=target, losses=losses)
+        output = run.step(*arguments, target=target, losses=losses)
         for index in indices:
-            for found, wanted in zip(
+            for actual, wanted in zip(
                 own[index].parameters(), parts[index].parameters(), strict=True
             ):
-                torch.testing.assert_close(found.grad, wanted.grad)
+                torch.testing.assert_close(actual.grad, wanted.grad)
         if ends:
             torch.testing.assert_close(output, nn.Sequential(*parts)(x))
             assert losses == pytest.approx([loss.item() for loss in expected])
@@ -94,8 +94,8 @@ def test_ranks_with_several_stages_give_what_the_whole_model_gives(size, tmp_pat
 
 
 def run_plans(schedule, size, num_own, count):
-    """Plays all ranks, where a forward and each half of a backward take one turn: what
-    is left of their plans, what was done, and the turns it took.
+    """Simulates all ranks; a forward and each half of a backward take one turn. Returns
+    the rest of their plans, the actions done, and the number of turns.
     """
     num_stages = size * num_own
     plans = [
@@ -109,8 +109,10 @@ def run_plans(schedule, size, num_own, count):
             while plan:
                 kind, stage, number = plan[0]
                 before = stage - 1 if kind == "F" else stage + 1
-                found = "F" if kind == "F" else "I"
-                needs = {(found, before, number)} if 0 <= before < num_stages else set()
+                actual = "F" if kind == "F" else "I"
+                needs = (
+                    {(actual, before, number)} if 0 <= before < num_stages else set()
+                )
                 needs = {("I", stage, number)} if kind == "W" else needs
                 needs |= {("F", stage, number)} if kind in "BI" else set()
                 if needs - ends.keys():
@@ -135,7 +137,7 @@ def test_no_rank_waits_for_ever(schedule):
 
 
 def held_most(plan):
-    """The most runs of stages whose gradients are not whole."""
+    """The maximum number of stage runs with incomplete gradients."""
     held, most = 0, 0
     for kind, _, _ in plan:
         held += (kind == "F") - (kind in "BW")
@@ -165,7 +167,7 @@ def test_gradients_of_weights_fill_the_time_in_which_ranks_would_wait():
 
 
 class Shares(nn.Module):
-    """Reads one weight twice, another outside of the way from its input."""
+    """Reads one weight twice, another one outside of the path from its input."""
 
     def __init__(self):
         super().__init__()

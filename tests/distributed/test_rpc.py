@@ -1,4 +1,4 @@
-"""Calls in other workers, references, a parameter server, a worker that is lost."""
+"""Calls in other workers, references, a parameter server, a lost worker."""
 
 import gc
 import os
@@ -96,14 +96,14 @@ def rank_calls(rank, size):
         rpc.rpc_sync("nobody", add, args=(1,))
     reference = rpc.remote(after, torch.ones, args=(2,))
     assert reference.to_here().tolist() == [1, 1] and not reference.is_owner()
-    found = rpc.rpc_sync((rank + 2) % size, own_name, args=(reference,))
-    assert found[0] == after and found[2].tolist() == [1, 1]
+    actual = rpc.rpc_sync((rank + 2) % size, own_name, args=(reference,))
+    assert actual[0] == after and actual[2].tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="to_here"):
         reference.local_value()
     dist.barrier()
     assert rpc.rpc_sync(after, number_of_values) == 1
     dist.barrier()
-    del reference, found
+    del reference, actual
     gc.collect()  # the traceback of the error above
     wait_until_none_is_kept(after)
     rpc.shutdown()
@@ -133,15 +133,15 @@ def make_reference(count):
 def rank_sends_much(rank, size):
     meet("much", rank, size)
     if rank == 0:
-        # More than sockets hold in both directions, in parts that go through them.
+        # More than the socket buffers in both directions hold, sent in parts.
         tensors = [torch.full((60_000,), float(count)) for count in range(100)]
         futures = [rpc.rpc_async(1, same, args=(tensor,)) for tensor in tensors]
         for count, future in enumerate(futures):
             assert future.wait()[-1] == count
-        # More than there are threads that wait for the owner's word.
+        # More calls than threads that wait for the owner.
         futures = [rpc.rpc_async(1, make_reference, args=(k,)) for k in range(40)]
-        found = [future.wait().to_here() for future in futures]
-        assert found == list(range(40))
+        actual = [future.wait().to_here() for future in futures]
+        assert actual == list(range(40))
         del futures, future
     dist.barrier()
     rpc.shutdown()
@@ -159,35 +159,39 @@ def test_a_reference_may_end_with_the_reply_to_its_call(tmp_path):
 
 def test_tensors_of_a_message_share_what_they_shared():
     x, large = torch.arange(6.0).view(2, 3), torch.randn(10_000)
-    given = [x, x.t(), large, large[3:7], x.untyped_storage(), torch.empty(0)]
-    given += [
+    inputs = [x, x.t(), large, large[3:7], x.untyped_storage(), torch.empty(0)]
+    inputs += [
         torch.float64,
         torch.nn.Parameter(torch.ones(2)),
         torch.eye(2).to_sparse(),
     ]
-    pickled, references = wire.dump((given, torch.ones(2, requires_grad=True)))
+    pickled, references = wire.dump((inputs, torch.ones(2, requires_grad=True)))
     assert not references and len(pickled.buffers) == 1
-    found, leaf = wire.load(pickled)
-    assert torch.equal(found[1], x.t()) and torch.equal(found[2], large)
-    found[0][0, 1], found[2][3] = 7, 5
-    assert found[1][1, 0] == 7 and found[3][0] == 5 and x[0, 1] == 1
-    assert found[4].nbytes() == 24 and found[5].shape == (0,)
-    assert found[6] is torch.float64 and type(found[7]) is torch.nn.Parameter
-    assert torch.equal(found[8].to_dense(), torch.eye(2)) and leaf.requires_grad
+    actual, leaf = wire.load(pickled)
+    assert torch.equal(actual[1], x.t()) and torch.equal(actual[2], large)
+    actual[0][0, 1], actual[2][3] = 7, 5
+    assert actual[1][1, 0] == 7 and actual[3][0] == 5 and x[0, 1] == 1
+    assert actual[4].nbytes() == 24 and actual[5].shape == (0,)
+    assert actual[6] is torch.float64 and type(actual[7]) is torch.nn.Parameter
+    assert torch.equal(actual[8].to_dense(), torch.eye(2)) and leaf.requires_grad
 
 
 def test_plain_values_are_packed():
     whole = torch.arange(6.0).view(2, 3)
     tensors = [whole.t()[1:], torch.ones((), dtype=torch.bfloat16), torch.empty(0, 4)]
-    given = [None, True, -5, 2.5, "é", b"\0a", (1, (2,)), {"a": [3], 4: {}}, *tensors]
-    packed, references = wire.dump(given)
+    inputs = [None, True, -5, 2.5, "é", b"\0a", (1, (2,)), {"a": [3], 4: {}}, *tensors]
+    packed, references = wire.dump(inputs)
     assert packed.is_plain and not references
-    found = wire.load(packed)
-    assert found[:8] == given[:8] and list(map(type, found)) == list(map(type, given))
-    for tensor, other in zip(tensors, found[8:], strict=True):
+    actual = wire.load(packed)
+    assert actual[:8] == inputs[:8] and list(map(type, actual)) == list(
+        map(type, inputs)
+    )
+    for tensor, other in zip(tensors, actual[8:], strict=True):
         assert torch.equal(tensor, other) and tensor.dtype == other.dtype
         assert tensor.stride() == other.stride()
-    assert found[8].untyped_storage().nbytes() == 24  # a view's memory is whole
+    assert (
+        actual[8].untyped_storage().nbytes() == 24
+    )  # a view is sent with all of its memory
 
 
 class Named(str):
@@ -201,8 +205,8 @@ class Named(str):
 def test_values_of_other_types_are_pickled(value):
     content, _ = wire.dump([value])
     assert not content.is_plain
-    found = wire.load(content)[0]
-    assert found == value and type(found) is type(value)
+    actual = wire.load(content)[0]
+    assert actual == value and type(actual) is type(value)
 
 
 def test_tensors_with_more_than_memory_are_pickled():
@@ -210,20 +214,20 @@ def test_tensors_with_more_than_memory_are_pickled():
     marked.tag = "a"
     for tensor in (marked, needed, torch.ones(5000), torch.nn.Parameter(needed)):
         content, _ = wire.dump(tensor)
-        found = wire.load(content)
-        assert not content.is_plain and torch.equal(found, tensor)
-        assert type(found) is type(tensor) and found.__dict__ == tensor.__dict__
-        assert found.requires_grad == tensor.requires_grad
+        actual = wire.load(content)
+        assert not content.is_plain and torch.equal(actual, tensor)
+        assert type(actual) is type(tensor) and actual.__dict__ == tensor.__dict__
+        assert actual.requires_grad == tensor.requires_grad
 
 
 def test_what_a_message_has_twice_stays_one_object():
     items, x = [1], torch.zeros(3)
     cycle = []
     cycle.append(cycle)
-    found = wire.load(wire.dump((items, items, x, x[1:], cycle))[0])
-    found[0].append(2)
-    found[2][1] = 7
-    assert found[1] == [1, 2] and found[3][0] == 7 and found[4][0] is found[4]
+    actual = wire.load(wire.dump((items, items, x, x[1:], cycle))[0])
+    actual[0].append(2)
+    actual[2][1] = 7
+    assert actual[1] == [1, 2] and actual[3][0] == 7 and actual[4][0] is actual[4]
 
 
 def test_calls_of_globals_are_packed_by_name():
@@ -232,7 +236,9 @@ def test_calls_of_globals_are_packed_by_name():
 
     content, _ = wire.dump_call((add, (1,), {"y": 2}), None)
     assert content.is_plain and wire.load_call(content) == (add, (1,), {"y": 2}, None)
-    with pytest.raises(AttributeError):  # pickle's, as it would be received by no one
+    with pytest.raises(
+        AttributeError
+    ):  # pickle's error, since no one would receive the message
         wire.dump_call((local, (), {}), None)
 
 
@@ -248,16 +254,16 @@ def test_packed_bytes_are_checked():
 
 
 def test_messages_leave_no_cycles():
-    given = torch.randn(10_000), [torch.ones(2), rpc.WorkerInfo("a", 1)]
+    inputs = torch.randn(10_000), [torch.ones(2), rpc.WorkerInfo("a", 1)]
     gc.collect()
     gc.disable()
     try:
-        pickled, _ = wire.dump(given)
-        found = wire.load(pickled)
-        assert torch.equal(found[0], given[0])
-        dies = [pickled.buffers[0], *found[1], found[0]]
+        pickled, _ = wire.dump(inputs)
+        actual = wire.load(pickled)
+        assert torch.equal(actual[0], inputs[0])
+        dies = [pickled.buffers[0], *actual[1], actual[0]]
         watched = [weakref.ref(value) for value in dies]
-        del pickled, found, dies  # in a cycle they would live until it is collected
+        del pickled, actual, dies  # a cycle would keep them alive until collection
         assert [reference() for reference in watched] == [None] * 4
     finally:
         gc.enable()

@@ -1,5 +1,5 @@
-"""Every rule that is read off ops' declarations: parts that are run one by one and
-joined are the whole's result.
+"""Every sharding rule derived from declarations: results of shards, combined, equal the
+whole result.
 """
 
 import itertools
@@ -97,7 +97,7 @@ def joined(parts, state):
 
 
 def with_numbers(op, args, numbers):
-    """The arguments with the sizes of parts."""
+    """The arguments with the sizes of shards."""
     names = [argument.name for argument in op.schema.arguments]
     args = [list(a) if isinstance(a, list) else a for a in args]
     for number, size in numbers.items():
@@ -110,12 +110,12 @@ def with_numbers(op, args, numbers):
 
 
 def with_arrays(args, arrays):
-    given = iter(arrays)
+    inputs = iter(arrays)
 
     def replaced(x):
         if isinstance(x, list):
             return [replaced(y) for y in x]
-        return next(given) if isinstance(x, numpy.ndarray) else x
+        return next(inputs) if isinstance(x, numpy.ndarray) else x
 
     return [replaced(x) for x in args]
 
@@ -134,19 +134,19 @@ def test_parts_joined_are_the_whole(case):
     env = dict(call.env)
     whole = evaluated(op, args)
     tried = set()
-    for given in itertools.product(*map(states_of, call.tensors)):
-        for plan in plans(graph, given, env, RANKS):
+    for inputs in itertools.product(*map(states_of, call.tensors)):
+        for plan in plans(graph, inputs, env, RANKS):
             if (plan.needs, plan.results) in tried:
                 continue
             tried.add((plan.needs, plan.results))
-            found = []
+            actual = []
             for rank in range(RANKS):
                 pairs = zip(call.tensors, plan.needs, strict=True)
                 arrays = [part(x, state, rank) for x, state in pairs]
                 own = with_numbers(op, with_arrays(args, arrays), plan.numbers)
-                found.append(evaluated(op, own))
+                actual.append(evaluated(op, own))
             for k, state in enumerate(plan.results):
-                result = joined([parts[k] for parts in found], state)
+                result = joined([parts[k] for parts in actual], state)
                 numpy.testing.assert_allclose(result, whole[k], 1e-9, 1e-9, str(plan))
     assert tried
 
@@ -166,21 +166,21 @@ STAGED = [
 
 
 def stage_results(stage, values, rank):
-    """What a stage's op gives on a rank, by the reference executor."""
-    given = [values[number] for number in stage.inputs]
+    """The results of a stage's op on a rank, by the reference executor."""
+    inputs = [values[number] for number in stage.inputs]
     sizes = []
     for size in stage.sizes:
         step = -(-size.extent // RANKS)
         first = min(rank * step, size.extent)
         count = min(step, size.extent - first)
         sizes.append({"whole": size.extent, "part": count, "first": first}[size.kind])
-    given += [sizes] if sizes else []
-    given += [list(stage.numbers)] if stage.numbers else []
+    inputs += [sizes] if sizes else []
+    inputs += [list(stage.numbers)] if stage.numbers else []
     schema = parse_schema(stage.schema)
-    pairs = zip(given, schema.arguments, strict=True)
-    found = resolve(stage.origin, [encode_argument(x, a) for x, a in pairs])
-    call = specialise(schema, given, {})
-    return map(numpy.asarray, run(found.graph, call.tensors, call.env))
+    pairs = zip(inputs, schema.arguments, strict=True)
+    actual = resolve(stage.origin, [encode_argument(x, a) for x, a in pairs])
+    call = specialise(schema, inputs, {})
+    return map(numpy.asarray, run(actual.graph, call.tensors, call.env))
 
 
 @pytest.mark.parametrize("case", STAGED, ids=lambda case: case[0])
@@ -190,19 +190,19 @@ def test_stages_joined_are_the_whole_and_little_is_combined(case):
     whole, arrays = evaluated(op, args), op.specialise(*args).tensors
     bound = bind_arguments(op.schema, args, {})
     tried = 0
-    for given in itertools.product(
+    for inputs in itertools.product(
         *([None, *map(Split, range(x.ndim))] for x in arrays)
     ):
-        found = staged(op, bound, given, RANKS, has_gradient=True)
-        if found is None:
+        plan = staged(op, bound, inputs, RANKS, has_gradient=True)
+        if plan is None:
             continue
         tried += 1
         values = [
-            dict(zip(found.given, [part(x, s, rank) for x, s in
-                                   zip(arrays, found.needs, strict=True)], strict=True))
+            dict(zip(plan.given, [part(x, s, rank) for x, s in
+                                   zip(arrays, plan.needs, strict=True)], strict=True))
             for rank in range(RANKS)
         ]  # fmt: skip
-        for stage in found.stages:
+        for stage in plan.stages:
             for number, combine in stage.joins:
                 total = numpy.asarray(
                     joined([known[number] for known in values], Joined(combine))
@@ -211,18 +211,18 @@ def test_stages_joined_are_the_whole_and_little_is_combined(case):
                 for known in values:
                     known[number] = total
             for rank, known in enumerate(values):
-                made = stage_results(stage, known, rank)
-                known.update(zip(stage.outputs, made, strict=True))
+                outputs = stage_results(stage, known, rank)
+                known.update(zip(stage.outputs, outputs, strict=True))
         for number, state, expected in zip(
-            found.outputs, found.results, whole, strict=True
+            plan.outputs, plan.results, whole, strict=True
         ):
             result = joined([known[number] for known in values], state)
-            numpy.testing.assert_allclose(result, expected, 1e-9, 1e-9, str(given))
+            numpy.testing.assert_allclose(result, expected, 1e-9, 1e-9, str(inputs))
     assert tried
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "given", "needs", "result"),
+    ("name", "args", "placements", "needs", "result"),
     [
         ("linear", (floats(6, 4), floats(8, 4), floats(8)),
          [Split(1), Split(1), None], [Split(1), Split(1), Joined("sum")],
@@ -235,11 +235,11 @@ def test_stages_joined_are_the_whole_and_little_is_combined(case):
     ],
 )  # fmt: skip
 def test_the_cheapest_plan_is_that_of_tensor_parallelism(
-    name, args, given, needs, result
+    name, args, placements, needs, result
 ):
     op = REGISTRY[name]
     call = op.specialise(*args)
     graph = op.trace(call.key, call.env).nominal
-    found = plans(graph, given, call.env, RANKS)
-    assert (needs, result) in [(list(p.needs), p.results[0]) for p in found
-                               if p.cost == found[0].cost]  # fmt: skip
+    actual = plans(graph, placements, call.env, RANKS)
+    assert (needs, result) in [(list(p.needs), p.results[0]) for p in actual
+                               if p.cost == actual[0].cost]  # fmt: skip

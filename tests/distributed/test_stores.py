@@ -1,4 +1,4 @@
-"""Stores: what they share, and how they wait."""
+"""Stores: shared values and waiting."""
 
 import datetime
 import threading

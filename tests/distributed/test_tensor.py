@@ -121,7 +121,7 @@ def split_calls():
 
 
 def rank_combines_inside(mesh):
-    """Rows of numbers are combined where operands are split, never the operands."""
+    """If operands are split, numbers per row are combined, never the operands."""
     moved, reduce = [], _moves._reduced
     _moves._reduced = lambda line, x, op: moved.append(x.numel()) or reduce(line, x, op)
     for function, tensors, placements, count in split_calls():
@@ -134,13 +134,13 @@ def rank_combines_inside(mesh):
         result, expected = function(*parts), function(*whole)
         assert sum(moved) == count
         tolerance = 1e-4 if expected.dtype == torch.float32 else 0.02
-        found = result.redistribute(placements=[Replicate()])
+        actual = result.redistribute(placements=[Replicate()])
         torch.testing.assert_close(
-            found.to_local(), expected, atol=1e-5, rtol=tolerance
+            actual.to_local(), expected, atol=1e-5, rtol=tolerance
         )
         grad = torch.randn(expected.shape).to(expected.dtype)
         expected.backward(grad)
-        found.backward(distribute_tensor(grad, mesh, [Replicate()]))
+        actual.backward(distribute_tensor(grad, mesh, [Replicate()]))
         for own, x in zip(parts, whole, strict=True):
             if x.grad is not None and x.dtype == torch.float32:
                 close(own.grad.full_tensor(), x.grad)
@@ -160,14 +160,14 @@ def rank_asks_for_gradients(mesh):
     def value(a, b):
         return (a @ b).tanh().sum()
 
-    found = torch.autograd.grad(value(a, b), [a, b], create_graph=True)
+    actual = torch.autograd.grad(value(a, b), [a, b], create_graph=True)
     expected = torch.autograd.grad(value(*whole), whole, create_graph=True)
     for own, gradient, placed in zip(
-        found, expected, (Shard(0), Replicate()), strict=True
+        actual, expected, (Shard(0), Replicate()), strict=True
     ):
         assert own.placements == (placed,)
         close(own.full_tensor(), gradient)
-    (second,) = torch.autograd.grad((found[0] * found[0]).sum(), b)
+    (second,) = torch.autograd.grad((actual[0] * actual[0]).sum(), b)
     (expected_second,) = torch.autograd.grad((expected[0] ** 2).sum(), whole[1])
     close(second.full_tensor(), expected_second)
     (unused,) = torch.autograd.grad(a.sum(), b, allow_unused=True)
@@ -180,7 +180,7 @@ def rank_asks_for_gradients(mesh):
 
 
 def rank_repeats_moves(mesh, count):
-    """Known calls whose operands move first, and what must be asked each time."""
+    """Repeated calls whose operands move first, and facts checked each time."""
     x, y, w = torch.randn(4, 6), torch.randn(4, 6), torch.randn(6, 4)
     a, b = (distribute_tensor(t, mesh, [Shard(k)]) for k, t in enumerate((x, y)))
     whole = distribute_tensor(y, mesh, [Replicate()])
@@ -201,7 +201,7 @@ def rank_repeats_moves(mesh, count):
     times, _ = count(lambda: written.add_(whole))
     assert times == 0
     close(written.full_tensor(), x + 2 * y)
-    assert count(lambda: F.dropout(a))[0]  # numbers of its own
+    assert count(lambda: F.dropout(a))[0]  # its own numbers
 
     weight = distribute_tensor(w.clone().requires_grad_(), mesh, [Replicate()])
     leaf = b.clone().requires_grad_()
@@ -218,7 +218,7 @@ def rank_repeats_moves(mesh, count):
 
 
 def rank_repeats(mesh):
-    """Calls with known facts run without the class's ``__torch_dispatch__``."""
+    """Repeated calls run without the class's ``__torch_dispatch__``."""
     asked = []
     ask = DTensor.__torch_dispatch__
     DTensor.__torch_dispatch__ = classmethod(
@@ -313,7 +313,7 @@ def language():
 
 def losses(model, steps=3):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    found = []
+    actual = []
     for step in range(steps):
         generator = torch.Generator().manual_seed(step)
         tokens = torch.randint(0, 32, (4, 9), generator=generator)
@@ -322,8 +322,8 @@ def losses(model, steps=3):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        found.append(loss.item())
-    return found
+        actual.append(loss.item())
+    return actual
 
 
 COLUMNS = ("wq", "wk", "wv", "up")

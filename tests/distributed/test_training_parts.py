@@ -87,10 +87,10 @@ def rank_shares_optimizer_state(rank, size):
     assert 0 < len(shared.optim.state) < count
     shared.consolidate_state_dict(to=0)
     if rank == 0:
-        found = shared.state_dict()
-        assert len(found["state"]) == count
+        actual = shared.state_dict()
+        assert len(actual["state"]) == count
         for number, state in whole.state_dict()["state"].items():
-            assert torch.allclose(found["state"][number]["exp_avg"], state["exp_avg"])
+            assert torch.allclose(actual["state"][number]["exp_avg"], state["exp_avg"])
     else:
         with pytest.raises(RuntimeError, match="consolidate_state_dict"):
             shared.state_dict()

@@ -1,4 +1,4 @@
-"""docs/aten.md lists what is left out of PyTorch's table: nothing that exists.
+"""docs/aten.md lists the omitted ops of PyTorch's table: none of them exists.
 
 ``tools/aten_page.py`` writes the page, for which it needs PyTorch.
 """

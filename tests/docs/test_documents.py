@@ -1,6 +1,6 @@
 """The Python code in the documentation runs, block after block, in each document.
 
-A ``text`` block right behind a ``python`` block is its output, to the letter.
+A ``text`` block directly after a ``python`` block is its exact output.
 ``PELLUCID_UPDATE_GOLDEN=1`` rewrites these.
 """
 
@@ -19,8 +19,8 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 BETWEEN = "\x1e\n"  # printed between the blocks
-# Code that only declares ops runs without the runtime. The ops it shows exist already:
-# their names are freed.
+# Code that only declares ops runs without the runtime. Its ops exist already, so their
+# names are removed first.
 WITHOUT_RUNTIME = """\
 import pellucid_compiler.catalogue, pellucid_compiler.declare
 pellucid_compiler.declare.REGISTRY.clear()
@@ -32,9 +32,9 @@ def needs_runtime(code):
 
 
 def blocks(document):
-    """The document's blocks in order, those with the runtime apart from those without.
+    """The document's blocks in order; those without the runtime are a separate program.
 
-    A document whose first block has it is one program.
+    A document whose first block uses the runtime is one program.
     """
     found = list(BLOCK.finditer(document.read_text()))
     if found and needs_runtime(found[0]["code"]):

@@ -12,11 +12,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "add-a-scalar-op.md").read_text()
-# The file that a step names, and its code.
+# The file of a step, and its code.
 STEP = re.compile(
     r"\(`((?:src|tests)/[\w/]+\.py)`\)(?:(?!```).)*?^```py\n(.*?)^```$", re.M | re.S
 )
-# What the code of a step goes in front of, where that is not a file's end.
+# The text before which the code of a step is inserted, if not at the end.
 BEFORE = {
     "src/pellucid_compiler/codegen/lowerings.py": "def _lowering(",
     "tests/declarations/exact.py": '    "add": ',

@@ -17,7 +17,7 @@ FOLDERS = ["src", "runtime", "tests", "tools", "benchmarks", "examples", "docs"]
 SUFFIXES = {".py", ".h", ".cpp", ".md"}
 WIDTH = 120
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# A file that a comment names; a path under a placeholder is none.
+# A file that a comment names; paths with placeholders are excluded.
 FILE = re.compile(
     r"(?<![\w./*{<>-])((?:[a-z_]\w*/)*[a-z_]\w*\.(?:py|cpp|h|md))\b(?!\w)"
 )
@@ -34,7 +34,7 @@ MADE_BY_THE_BUILD = {"offers.py", "pellucid_methods.h", "pellucid_functions.h"}
 
 
 def pattern_of(words):
-    """What finds any of the words, which are regular expressions."""
+    """A pattern that matches any of the words, which are regular expressions."""
     text = rf"(?<!there )\b(?:{'|'.join(words)})\b(?! longer)"
     return re.compile(text, re.IGNORECASE)
 
@@ -42,11 +42,11 @@ def pattern_of(words):
 def rules():
     """{word: what to write}, from the glossary's second table."""
     _, _, table = GLOSSARY.read_text().partition("## Words not to write")
-    found = {}
+    actual = {}
     for line in re.findall(r"^\| (.+) \|$", table, re.MULTILINE)[1:]:
         bad, _, good = line.partition(" | ")
-        found |= dict.fromkeys(bad.split(", "), good)
-    return found
+        actual |= dict.fromkeys(bad.split(", "), good)
+    return actual
 
 
 def files_in(folder):
@@ -85,7 +85,7 @@ def prose(path):
     if path.suffix == ".md":
         return lines
     comments = ((number, re.search("//.*", line)) for number, line in lines)
-    return [(number, found[0]) for number, found in comments if found]
+    return [(number, actual[0]) for number, actual in comments if actual]
 
 
 def sentences(path):
@@ -97,7 +97,7 @@ def sentences(path):
                 yield from ((node.lineno, line) for line in node.value.splitlines())
     elif path.suffix != ".md":
         for number, line in enumerate(text.splitlines(), 1):
-            yield from ((number, found) for found in STRING.findall(line))
+            yield from ((number, actual) for actual in STRING.findall(line))
 
 
 def test_the_glossary_has_rules():
@@ -106,17 +106,17 @@ def test_the_glossary_has_rules():
 
 
 def broken_rules(folder, texts):
-    """What the texts of the folder's files should write instead."""
+    """Violations in the texts of the folder's files, with the words to use."""
     patterns = {pattern_of([word]): good for word, good in rules().items()}
-    # Few lines break a rule: one search for all of the words comes first.
+    # Few lines break a rule, so search for all words at once first.
     any_word = pattern_of(rules())
     return [
-        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {good}"
+        f"{path.relative_to(ROOT)}:{number}: {actual[0]!r}: write {good}"
         for path in files_in(folder)
         for number, line in texts(path)
         if any_word.search(line)
         for pattern, good in patterns.items()
-        if (found := pattern.search(line))
+        if (actual := pattern.search(line))
     ]
 
 

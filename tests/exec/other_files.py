@@ -8,8 +8,8 @@ from importlib.util import find_spec
 def start_with(folder):
     """Import ``pellucid`` on ``folder``'s table and pack; call it before any import.
 
-    Importing the package starts the runtime, so the extension module is loaded first,
-    under a bare package, and told where the files are.
+    Importing the package starts the runtime, so the extension module is loaded first
+    into an empty package and receives the folder.
     """
     package = types.ModuleType("pellucid")
     package.__path__ = list(find_spec("pellucid").submodule_search_locations)

@@ -6,9 +6,9 @@ import pellucid
 from pellucid_compiler.declare.key import ListKey, NumberKey, StaticKey, TensorKey
 from pellucid_compiler.declare.op import REGISTRY
 
-# Results that rounding or the algorithm decides: phases of eigenvectors and of singular
-# vectors, and where the elimination of a singular matrix meets a zero.
-# tests/catalogue/test_lapack.py and test_small_matrices.py ask for what they are.
+# Results that depend on rounding or the algorithm: phases of eigenvectors and singular
+# vectors, and the position of the first zero pivot of a singular matrix.
+# tests/catalogue/test_lapack.py and test_small_matrices.py test them otherwise.
 CHOSEN = {
     "pellucid::_linalg_eig": (1,),
     "_linalg_eigh": (1,),
@@ -19,22 +19,22 @@ CHOSEN = {
 
 def native_arguments(op, call, tensors=None):
     """The arguments of a sample call as the runtime takes them."""
-    given = iter(call.tensors if tensors is None else tensors)
+    inputs = iter(call.tensors if tensors is None else tensors)
     return [
-        _value(op, argument, item, argument.name, given, call.env)
+        _value(op, argument, item, argument.name, inputs, call.env)
         for argument, item in zip(op.schema.arguments, call.key, strict=True)
     ]
 
 
-def _value(op, argument, item, name, given, env):
+def _value(op, argument, item, name, arguments, env):
     if isinstance(item, TensorKey):
-        value = next(given)
+        value = next(arguments)
         if isinstance(value, pellucid.Tensor):
             return value
         return pellucid.from_numpy(np.array(value, copy=True))
     if isinstance(item, ListKey):
         return [
-            _value(op, argument, inner, f"{name}[{k}]", given, env)
+            _value(op, argument, inner, f"{name}[{k}]", arguments, env)
             for k, inner in enumerate(item.items)
         ]
     if isinstance(item, NumberKey):
@@ -65,5 +65,5 @@ def assert_same(native, expected, tolerance):
     for tensor, array in zip(native, expected, strict=True):
         assert tuple(tensor.shape) == array.shape
         assert str(tensor.dtype).removeprefix("torch.") == str(array.dtype)
-        found = tensor.detach().numpy()
-        np.testing.assert_allclose(found, array, rtol=tolerance, atol=tolerance)
+        actual = tensor.detach().numpy()
+        np.testing.assert_allclose(actual, array, rtol=tolerance, atol=tolerance)

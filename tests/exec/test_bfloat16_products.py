@@ -12,8 +12,8 @@ import pytest
 import pellucid as torch
 import pellucid.nn.functional as F
 
-ROUNDING = 2.0**-8  # of the result
-SUMMING = 2.0**-17  # of a sum of float32, beside the sum of magnitudes
+ROUNDING = 2.0**-8  # relative, of the result
+SUMMING = 2.0**-17  # of a float32 sum, relative to the sum of magnitudes
 
 
 def numbers(*sizes, seed=0):
@@ -21,10 +21,10 @@ def numbers(*sizes, seed=0):
     return torch.tensor(values).bfloat16()
 
 
-def check(made, exact, magnitudes):
-    """``exact`` is the result in float64, ``magnitudes`` that of absolute values."""
-    assert made.dtype == torch.bfloat16
-    error = (made.double() - exact).abs()
+def check(result, exact, magnitudes):
+    """``exact`` is the float64 result, ``magnitudes`` that of the absolute values."""
+    assert result.dtype == torch.bfloat16
+    error = (result.double() - exact).abs()
     assert (error <= ROUNDING * exact.abs() + SUMMING * magnitudes).all()
 
 
@@ -62,27 +62,27 @@ def test_gradients_are_products_too():
     x, weight, grad = numbers(50, 77), numbers(90, 77, seed=1), numbers(50, 90, seed=2)
     x, weight = x.requires_grad_(), weight.requires_grad_()
     F.linear(x, weight).backward(grad)
-    for made, factors in ((x.grad, (grad, weight)), (weight.grad, (grad.t(), x))):
+    for result, factors in ((x.grad, (grad, weight)), (weight.grad, (grad.t(), x))):
         left, right = (factor.detach().double() for factor in factors)
-        check(made, left @ right, left.abs() @ right.abs())
+        check(result, left @ right, left.abs() @ right.abs())
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("kernel", [1, 2, 3])
 @pytest.mark.parametrize("channels", [1, 3, 40])
 def test_windows_are_cut_into_words(channels_last, kernel, channels):
-    """Where runs of k in memory are odd too."""
+    """Also if contiguous runs of k have an odd length."""
     x, weight = numbers(2, channels, 13, 12), numbers(24, channels, kernel, kernel)
     if channels_last:
         x = x.to(memory_format=torch.channels_last)
     x, weight = x.requires_grad_(), weight.requires_grad_()
     wide = [t.detach().double().requires_grad_() for t in (x, weight)]
     sizes = [t.detach().double().abs().requires_grad_() for t in (x, weight)]
-    made = F.conv2d(x, weight, padding=1)
+    result = F.conv2d(x, weight, padding=1)
     exact, magnitudes = F.conv2d(*wide, padding=1), F.conv2d(*sizes, padding=1)
-    check(made, exact, magnitudes)
-    grad = numbers(*made.shape, seed=3)
-    made.backward(grad)
+    check(result, exact, magnitudes)
+    grad = numbers(*result.shape, seed=3)
+    result.backward(grad)
     exact.backward(grad.double())
     magnitudes.backward(grad.double().abs())
     for got, want, size in zip((x, weight), wide, sizes, strict=True):
@@ -96,21 +96,23 @@ def test_any_number_of_threads_gives_the_same():
     ]
     before = torch.get_num_threads()
     try:
-        made = []
+        result = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            made.append([torch.mm(a, b) for a, b in pairs])
+            result.append([torch.mm(a, b) for a, b in pairs])
     finally:
         torch.set_num_threads(before)
-    for other in made[1:]:
-        assert all(x.equal(y) for x, y in zip(made[0], other, strict=True))
+    for other in result[1:]:
+        assert all(x.equal(y) for x, y in zip(result[0], other, strict=True))
 
 
 def test_infinity_and_nan_go_where_they_should():
     a = torch.ones(3, 40, dtype=torch.bfloat16)
     a[0, 3], a[1, 39] = float("inf"), float("nan")
-    made = torch.mm(a, torch.ones(40, 20, dtype=torch.bfloat16)).float()
-    assert made[0].isinf().all() and made[1].isnan().all() and (made[2] == 40).all()
+    result = torch.mm(a, torch.ones(40, 20, dtype=torch.bfloat16)).float()
+    assert (
+        result[0].isinf().all() and result[1].isnan().all() and (result[2] == 40).all()
+    )
 
 
 SCRIPT = """

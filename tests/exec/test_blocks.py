@@ -1,4 +1,4 @@
-"""Attention and its gradient, which run block by block, against whole matrices."""
+"""Attention and its gradient, which run block by block, against full matrices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def softmax(scores):
 
 
 def attend(q, k, v, mask, causal, cotangent):
-    """The result and the gradients of q, k and v, from whole matrices."""
+    """The result and the gradients of q, k and v, from full matrices."""
     scale = 1 / np.sqrt(q.shape[-1])
     scores = np.einsum("...ie,...je->...ij", q * scale, k)
     if causal:
@@ -40,11 +40,11 @@ def attend(q, k, v, mask, causal, cotangent):
 
 
 def run(q, k, v, mask, causal, cotangent):
-    given = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
+    arguments = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
     mask = None if mask is None else pellucid.tensor(mask)
-    out = scaled_dot_product_attention(*given, mask, is_causal=causal)
+    out = scaled_dot_product_attention(*arguments, mask, is_causal=causal)
     out.backward(pellucid.tensor(cotangent))
-    return [out.detach().numpy(), *(t.grad.numpy() for t in given)]
+    return [out.detach().numpy(), *(t.grad.numpy() for t in arguments)]
 
 
 SHAPES = {
@@ -71,8 +71,10 @@ def test_blocks_are_the_whole_matrices(case, causal):
     queries, keys = SHAPES[case]
     q, k, v = random(*queries), random(*keys, seed=1), random(*keys, seed=2)
     cotangent = random(*queries, seed=3)
-    found = run(q, k, v, None, causal, cotangent)
-    for have, want in zip(found, attend(q, k, v, None, causal, cotangent), strict=True):
+    actual = run(q, k, v, None, causal, cotangent)
+    for have, want in zip(
+        actual, attend(q, k, v, None, causal, cotangent), strict=True
+    ):
         np.testing.assert_allclose(have, want, rtol=1e-11, atol=1e-12)
 
 
@@ -83,9 +85,9 @@ def test_masks_of_any_shape(shape, kind):
     mask = mask > 0.5 if kind is bool else mask
     q, k, v = random(2, 3, 70, 8), random(2, 3, 90, 8, seed=1), random(2, 3, 90, 8)
     cotangent = random(2, 3, 70, 8, seed=3)
-    found = run(q, k, v, mask, False, cotangent)
+    actual = run(q, k, v, mask, False, cotangent)
     want = attend(q, k, v, np.broadcast_to(mask, (2, 3, 70, 90)), False, cotangent)
-    for have, expected in zip(found, want, strict=True):
+    for have, expected in zip(actual, want, strict=True):
         np.testing.assert_allclose(have, expected, rtol=1e-11, atol=1e-12)
 
 
@@ -118,16 +120,16 @@ def test_what_a_causal_row_excludes_does_not_reach_it():
 def test_transposed_heads_are_read_in_place():
     q, k, v = (random(2, 60, 3, 8, seed=n) for n in range(3))
     heads = [np.swapaxes(t, 1, 2) for t in (q, k, v)]
-    given = [pellucid.tensor(t).transpose(1, 2) for t in (q, k, v)]
-    out = scaled_dot_product_attention(*given, is_causal=True).numpy()
+    arguments = [pellucid.tensor(t).transpose(1, 2) for t in (q, k, v)]
+    out = scaled_dot_product_attention(*arguments, is_causal=True).numpy()
     want = attend(*heads, None, True, heads[2])[0]
     np.testing.assert_allclose(out, want, rtol=1e-11, atol=1e-12)
 
 
 def test_half_precision_rounds_as_separate_ops_do():
     q, k, v = (random(2, 3, 40, 16, seed=n) for n in range(3))
-    given = [pellucid.tensor(t).to(pellucid.bfloat16) for t in (q, k, v)]
-    out = scaled_dot_product_attention(*given, is_causal=True).double().numpy()
+    arguments = [pellucid.tensor(t).to(pellucid.bfloat16) for t in (q, k, v)]
+    out = scaled_dot_product_attention(*arguments, is_causal=True).double().numpy()
     want = attend(q, k, v, None, True, v)[0]
     np.testing.assert_allclose(out, want, atol=0.05)
 
@@ -136,27 +138,27 @@ def test_half_precision_rounds_as_separate_ops_do():
 def test_grouped_heads_share_keys_and_values(causal):
     q, cotangent = random(2, 6, 70, 8), random(2, 6, 70, 8, seed=3)
     k, v = random(2, 2, 90, 8, seed=1), random(2, 2, 90, 8, seed=2)
-    given = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
-    out = scaled_dot_product_attention(*given, is_causal=causal, enable_gqa=True)
+    arguments = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
+    out = scaled_dot_product_attention(*arguments, is_causal=causal, enable_gqa=True)
     out.backward(pellucid.tensor(cotangent))
     whole = (q, k.repeat(3, axis=1), v.repeat(3, axis=1))
     want = list(attend(*whole, None, causal, cotangent))
     want[2:] = [t.reshape(2, 2, 3, 90, 8).sum(2) for t in want[2:]]
     for have, expected in zip(
-        [out.detach(), *(t.grad for t in given)], want, strict=True
+        [out.detach(), *(t.grad for t in arguments)], want, strict=True
     ):
         np.testing.assert_allclose(have.numpy(), expected, rtol=1e-11, atol=1e-12)
 
 
 def test_dropout_draws_as_a_mask_of_the_weights_does():
     q, k, v = (random(2, 3, 40, 8, seed=n) for n in range(3))
-    given = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
+    arguments = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
     pellucid.manual_seed(5)
-    out = scaled_dot_product_attention(*given, dropout_p=0.25)
+    out = scaled_dot_product_attention(*arguments, dropout_p=0.25)
     out.sum().backward()
     pellucid.manual_seed(5)
     factor = pellucid.dropout(pellucid.ones(2, 3, 40, 40), 0.25, True).numpy()
     p = softmax(np.einsum("...ie,...je->...ij", q / np.sqrt(8), k))
     np.testing.assert_allclose(out.detach().numpy(), (p * factor) @ v, rtol=1e-6)
     want = np.einsum("...ij,...ie->...je", p * factor, np.ones_like(q))
-    np.testing.assert_allclose(given[2].grad.numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(arguments[2].grad.numpy(), want, rtol=1e-6)

@@ -1,5 +1,5 @@
-"""What is remembered of traced calls is bounded: plans, derivatives, their ops. What a
-graph needs lives as long as the graph.
+"""Caches of traced calls are bounded: plans, derivatives and their ops. A graph keeps
+alive what it needs.
 """
 
 import gc
@@ -73,7 +73,7 @@ def test_second_derivatives_outlive_the_first_ones_plans() -> None:
         (first,) = torch.autograd.grad(result.sum(), x, create_graph=True)
         held.append((dims, first))
         del result
-    for dims in DIMS[2 * MOST : 4 * MOST]:  # evicts what the graphs above were made by
+    for dims in DIMS[2 * MOST : 4 * MOST]:  # evicts the plans of the graphs above
         torch.logsumexp(x, dims).sum().backward()
     gc.collect()
     for dims, first in held:

@@ -24,11 +24,11 @@ def convolve(x, weight, stride, padding, dilation, groups):
         for n, t in zip(x.shape[2:], taps, strict=True)
     ]
     out = np.zeros((x.shape[0], weight.shape[0], *size))
-    own, given = weight.shape[0] // groups, weight.shape[1]
+    own, inputs = weight.shape[0] // groups, weight.shape[1]
     for g, i, j in itertools.product(range(groups), *map(range, taps)):
         rows = slice(i * dilation, i * dilation + stride * (size[0] - 1) + 1, stride)
         columns = slice(j * dilation, j * dilation + stride * (size[1] - 1) + 1, stride)
-        window = x[:, g * given : (g + 1) * given, rows, columns]
+        window = x[:, g * inputs : (g + 1) * inputs, rows, columns]
         part = weight[g * own : (g + 1) * own, :, i, j]
         out[:, g * own : (g + 1) * own] += np.einsum("oc,bcpq->bopq", part, window)
     return out
@@ -50,16 +50,20 @@ def test_convolution_and_its_gradients_are_the_sums_over_taps(case):
     stride, padding, dilation, groups = CONVOLUTIONS[case]
     x, weight = random(2, 4, 11, 9), random(8, 4 // groups, 3, 3, seed=1)
     want = convolve(x, weight, stride, padding, dilation, groups)
-    given = pellucid.tensor(x, requires_grad=True)
+    inputs = pellucid.tensor(x, requires_grad=True)
     kernel = pellucid.tensor(weight, requires_grad=True)
-    y = pellucid.conv2d(given, kernel, None, stride, padding, dilation, groups)
+    y = pellucid.conv2d(inputs, kernel, None, stride, padding, dilation, groups)
     np.testing.assert_allclose(y.detach().numpy(), want, rtol=1e-12, atol=1e-12)
     cotangent = random(*want.shape, seed=2)
     y.backward(pellucid.tensor(cotangent))
     # The product is linear in each factor: its gradients' inner products are known.
     moved, turned = random(*x.shape, seed=3), random(*weight.shape, seed=4)
     for gradient, move, result in (
-        (given.grad, moved, convolve(moved, weight, stride, padding, dilation, groups)),
+        (
+            inputs.grad,
+            moved,
+            convolve(moved, weight, stride, padding, dilation, groups),
+        ),
         (kernel.grad, turned, convolve(x, turned, stride, padding, dilation, groups)),
     ):
         got = (gradient.numpy() * move).sum()
@@ -107,22 +111,22 @@ def test_convolutions_of_every_form_with_a_bias_on_any_number_of_threads(shape, 
     format = getattr(pellucid, layout)
 
     def results():
-        given = pellucid.tensor(x).contiguous(memory_format=format).requires_grad_()
+        inputs = pellucid.tensor(x).contiguous(memory_format=format).requires_grad_()
         kernel = pellucid.tensor(weight, requires_grad=True)
         added = pellucid.tensor(bias)
-        y = pellucid.conv2d(given, kernel, added, stride, padding, 1, groups)
+        y = pellucid.conv2d(inputs, kernel, added, stride, padding, 1, groups)
         y.backward(pellucid.tensor(cotangent))
-        return [t.detach().numpy() for t in (y, given.grad, kernel.grad)]
+        return [t.detach().numpy() for t in (y, inputs.grad, kernel.grad)]
 
     threads = pellucid.get_num_threads()
     try:
-        found = []
+        actual = []
         for count in (1, 2, 3, 8):
             pellucid.set_num_threads(count)
-            found.append(results())
+            actual.append(results())
     finally:
         pellucid.set_num_threads(threads)
-    y, from_x, from_weight = found[0]
+    y, from_x, from_weight = actual[0]
     np.testing.assert_allclose(y, want + bias[:, None, None], rtol=1e-11, atol=1e-11)
     for gradient, move, result in (
         (from_x, moved, convolve(moved, weight, stride, padding, 1, groups)),
@@ -130,8 +134,8 @@ def test_convolutions_of_every_form_with_a_bias_on_any_number_of_threads(shape, 
     ):
         got = (gradient * move).sum()
         np.testing.assert_allclose(got, (cotangent * result).sum(), rtol=1e-9)
-    for others in found[1:]:
-        for one, other in zip(found[0], others, strict=True):
+    for others in actual[1:]:
+        for one, other in zip(actual[0], others, strict=True):
             np.testing.assert_array_equal(one, other)
 
 
@@ -139,15 +143,15 @@ def test_a_long_depth_is_cut_in_the_same_places_on_any_number_of_threads():
     a, b = random(20, 20000), random(20000, 31, seed=1)
     threads = pellucid.get_num_threads()
     try:
-        found = []
+        actual = []
         for count in (1, 2, 3, 8):
             pellucid.set_num_threads(count)
-            found.append((pellucid.tensor(a) @ pellucid.tensor(b)).numpy())
+            actual.append((pellucid.tensor(a) @ pellucid.tensor(b)).numpy())
     finally:
         pellucid.set_num_threads(threads)
-    np.testing.assert_allclose(found[0], a @ b, rtol=1e-10, atol=1e-10)
-    for other in found[1:]:
-        np.testing.assert_array_equal(found[0], other)
+    np.testing.assert_allclose(actual[0], a @ b, rtol=1e-10, atol=1e-10)
+    for other in actual[1:]:
+        np.testing.assert_array_equal(actual[0], other)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
@@ -179,7 +183,7 @@ def test_a_deep_product_copies_little_of_its_operands_at_a_time():
     done = subprocess.run(
         [sys.executable, "-c", DEEP_PRODUCT], capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) < 4 << 20  # the operands have 8 and 9 MiB
+    assert int(done.stdout) < 4 << 20  # operands of 8 and 9 MiB
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "uint8"])
@@ -239,20 +243,20 @@ def test_the_number_of_threads_does_not_change_bits():
     cotangent = pellucid.tensor(random(3, 16, 40, 37, seed=2), dtype=pellucid.float32)
 
     def results():
-        given, kernel = x.clone().requires_grad_(), weight.clone().requires_grad_()
-        y = pellucid.conv2d(given, kernel, None, 1, 1)
+        inputs, kernel = x.clone().requires_grad_(), weight.clone().requires_grad_()
+        y = pellucid.conv2d(inputs, kernel, None, 1, 1)
         y.backward(cotangent)
-        return [t.detach().numpy().tobytes() for t in (y, given.grad, kernel.grad)]
+        return [t.detach().numpy().tobytes() for t in (y, inputs.grad, kernel.grad)]
 
     threads = pellucid.get_num_threads()
     try:
-        found = []
+        actual = []
         for count in (1, 2, 3):
             pellucid.set_num_threads(count)
-            found.append(results())
+            actual.append(results())
     finally:
         pellucid.set_num_threads(threads)
-    assert found[0] == found[1] == found[2]
+    assert actual[0] == actual[1] == actual[2]
 
 
 @pytest.mark.parametrize("rows", [5, 12, 13, 16, 31, 33, 64, 127, 128])
@@ -262,19 +266,19 @@ def test_gemm_with_small_m_reads_a_weight_in_place(rows, columns):
     want = x @ weight.T + bias
     threads = pellucid.get_num_threads()
     for dtype, tolerance in ((pellucid.float64, 1e-12), (pellucid.float32, 1e-4)):
-        given = [pellucid.tensor(v, dtype=dtype) for v in (x, weight, bias)]
+        arguments = [pellucid.tensor(v, dtype=dtype) for v in (x, weight, bias)]
         results = []
         try:
             for number in (1, 2):
                 pellucid.set_num_threads(number)
-                results.append(pellucid.nn.functional.linear(*given).numpy())
+                results.append(pellucid.nn.functional.linear(*arguments).numpy())
         finally:
             pellucid.set_num_threads(threads)
         np.testing.assert_array_equal(*results)
         np.testing.assert_allclose(results[0], want, rtol=tolerance, atol=tolerance)
         wide = pellucid.full((rows, columns + 3), 7.0, dtype=dtype)
         wide[:, 1:-2] = 1.0
-        wide[:, 1:-2].addmm_(given[0], given[1].t(), beta=0)
+        wide[:, 1:-2].addmm_(arguments[0], arguments[1].t(), beta=0)
         np.testing.assert_allclose(
             wide[:, 1:-2].numpy(), want - bias, rtol=tolerance, atol=tolerance
         )
@@ -284,25 +288,25 @@ def test_gemm_with_small_m_reads_a_weight_in_place(rows, columns):
 @pytest.mark.parametrize("groups", [2, 4])
 def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
     x, weight = random(3, 2 * groups, 5), random(groups, 2, 5, seed=1)
-    made = pellucid.nn.functional.conv1d(
+    result = pellucid.nn.functional.conv1d(
         pellucid.tensor(x), pellucid.tensor(weight), groups=groups
     )
     parts = x.reshape(3, groups, 2, 5)
     np.testing.assert_allclose(
-        made.numpy()[..., 0], np.einsum("ngct,gct->ng", parts, weight), rtol=1e-12
+        result.numpy()[..., 0], np.einsum("ngct,gct->ng", parts, weight), rtol=1e-12
     )
 
 
 @pytest.mark.parametrize("dtype", [pellucid.float32, pellucid.float64])
 def test_contiguous_channels_that_one_tap_scales(dtype):
     x, weight = random(2, 40, 8), random(8, 1, 1, seed=1)
-    made = pellucid.nn.functional.conv1d(
+    result = pellucid.nn.functional.conv1d(
         pellucid.tensor(x, dtype=dtype).permute(0, 2, 1),
         pellucid.tensor(weight, dtype=dtype),
         groups=8,
     )
     np.testing.assert_allclose(
-        made.numpy(), x.transpose(0, 2, 1) * weight[:, 0], rtol=1e-6
+        result.numpy(), x.transpose(0, 2, 1) * weight[:, 0], rtol=1e-6
     )
 
 
@@ -349,7 +353,7 @@ def test_rows_of_many_lengths_are_copied_in_any_order_of_axes():
 
 
 # (images, channels, size, results, taps, padding): windows that are contiguous in the
-# image or do not, of one image or of several, longer and shorter than a vector.
+# image or not, of one image or of several, longer and shorter than a vector.
 PADDED = {
     "as large as the image": (2, 5, (28, 28), 9, (3, 3), (1, 1)),
     "several small images": (9, 6, (7, 7), 20, (3, 3), (1, 1)),
@@ -384,8 +388,8 @@ def test_padding_is_read_as_zeros(case, dtype):
         slice(b, n - a) for n, (b, a) in zip(wide.shape, around, strict=True)
     )
     wanted = [expected[0].numpy()[inside], expected[1].numpy()]
-    for found, known in zip(gradients, wanted, strict=True):
-        np.testing.assert_allclose(found.numpy(), known, **close)
+    for actual, known in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(actual.numpy(), known, **close)
 
 
 @pytest.mark.parametrize("dims", [1, 3])
@@ -398,7 +402,7 @@ def test_padding_of_other_ranks_is_read_as_zeros(dims):
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-11)
 
 
-# The same for convolutions that tiles of the image compute (``winograd.h``).
+# The same for convolutions computed by tiles of the image (``winograd.h``).
 TILED = {"x": (3, 20, 19, 26), "weight": (24, 20, 3, 3)}
 
 
@@ -432,7 +436,7 @@ def test_tiles_of_transposed_convolutions(padding):
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("size", [(1, 1), (2, 1), (2, 2)])
 def test_transposed_convolutions_of_images_smaller_than_windows(size, padding, stride):
-    """Sums over the places of the image, as the first layer of a generator has."""
+    """Sums over the positions of the image, as in the first layer of a generator."""
     x, weight = random(3, 8, *size), random(8, 5, 5, 6, seed=1)
     extents = [(n - 1) * stride + t for n, t in zip(size, (5, 6), strict=True)]
     want = np.zeros((3, 5, *extents))
@@ -501,7 +505,7 @@ def test_what_is_not_finite_stays_in_its_windows_and_has_its_sign(value):
     flipped = weight.swapaxes(0, 1)[..., ::-1, ::-1]
     want = convolve(cotangent.astype(float), flipped, 1, 1, 1, 1)
     np.testing.assert_allclose(image.grad.numpy(), want, rtol=1e-4, atol=1e-4)
-    x[1, 3, 8, 9] = x[2, 19, 18, 25] = 1  # the corner that is left meets four taps
+    x[1, 3, 8, 9] = x[2, 19, 18, 25] = 1  # the remaining corner meets four taps
     cotangent[1, 4, 6, 7] = 0
     padded = np.pad(x.astype(float), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
@@ -522,7 +526,7 @@ def test_numbers_whose_tiles_overflow():
 
 @pytest.mark.parametrize("channels", [32, 64, 256])
 def test_tiles_are_as_accurate_as_sums_of_some_channels_at_a_time(channels):
-    """The bound is the error that float32 sums of 144 terms each, added up, have."""
+    """The bound is the error of adding float32 sums of 144 terms each."""
     x = random(2, channels, 20, 20).astype(np.float32)
     weight = random(32, channels, 3, 3, seed=1).astype(np.float32)
     want = convolve(x.astype(float), weight.astype(float), 1, 1, 1, 1)
@@ -533,7 +537,7 @@ def test_tiles_are_as_accurate_as_sums_of_some_channels_at_a_time(channels):
 
 def test_integers_come_out_exactly_where_sums_are_small():
     """Tiles hold sums of four elements and quarters of sums of nine taps: products and
-    sums of 20 bits have room for these in 24."""
+    sums of 20 bits fit into 24 bits."""
     x = np.random.default_rng(0).integers(-50, 50, TILED["x"]).astype(np.float32)
     weight = np.random.default_rng(1).integers(-9, 9, TILED["weight"])
     got = pellucid.conv2d(pellucid.tensor(x), pellucid.tensor(weight).float())
@@ -546,18 +550,18 @@ def test_taps_that_are_zero_hide_what_they_meet():
     weight[:, :, 2] = weight[:, :, 1, 2] = 0
     other = x.copy()
     other[:, :, 9:] *= 1e6
-    given = [pellucid.tensor(a).float() for a in (x, other, weight)]
-    y, changed = (pellucid.conv2d(image, given[2], padding=1) for image in given[:2])
+    inputs = [pellucid.tensor(a).float() for a in (x, other, weight)]
+    y, changed = (pellucid.conv2d(image, inputs[2], padding=1) for image in inputs[:2])
     np.testing.assert_array_equal(y[:, :, :9].numpy(), changed[:, :, :9].numpy())
     assert not np.array_equal(y[:, :, 9].numpy(), changed[:, :, 9].numpy())
     identity = pellucid.zeros(20, 20, 3, 3)
     identity[range(20), range(20), 1, 1] = 1
-    got = pellucid.conv2d(given[1], identity, padding=1)
-    np.testing.assert_array_equal(got.numpy(), given[1].numpy())
+    got = pellucid.conv2d(inputs[1], identity, padding=1)
+    np.testing.assert_array_equal(got.numpy(), inputs[1].numpy())
 
 
 def test_planes_beyond_the_image_that_no_axis_moves_along():
-    """A stride over the only plane leaves a dim of one place, before it and behind."""
+    """A stride over the only plane leaves dims of size 1 before it and behind."""
     x, weight = random(8, 16, 1, 20, 20), random(16, 16, 1, 3, 3, seed=1)
     image = pellucid.tensor(x, requires_grad=True)
     kernel = pellucid.tensor(weight, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Results are written where the caller says, whatever shares that memory."""
+"""Results are written to the given destination, even if other tensors share it."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def double_by_default():
 
 
 def test_the_default_dtype_reaches_every_factory(double_by_default):
-    made = [
+    result = [
         pellucid.zeros(3),
         pellucid.ones(2, 2),
         pellucid.full((2,), 1.5),
@@ -123,7 +123,7 @@ def test_the_default_dtype_reaches_every_factory(double_by_default):
         pellucid.rand(2),
         pellucid.tensor([1.5]),
     ]
-    assert {t.dtype for t in made} == {pellucid.float64}
+    assert {t.dtype for t in result} == {pellucid.float64}
     assert pellucid.sqrt(pellucid.tensor([4])).dtype == pellucid.float64
     assert (pellucid.tensor([4]) / 3).dtype == pellucid.float64
 

@@ -1,4 +1,4 @@
-"""The tagged encoding: what is written is read, and damage is seen."""
+"""The tagged encoding: round trips, and detection of damage."""
 
 import pytest
 

@@ -17,23 +17,23 @@ def test_explain_names_the_ops_and_the_keys_they_passed():
 
 def test_explain_shows_graph_plan_and_kernel_of_a_fused_op():
     x = pellucid.tensor([[1.0, 2.0]])
-    found = explain(pellucid.softmax, x, -1)
+    actual = explain(pellucid.softmax, x, -1)
     for part in ("graph", "plan softmax.int", "rows (f32) () -> (f32)"):
-        assert part in str(found)
-    assert len(found.kernels) == 1
+        assert part in str(actual)
+    assert len(actual.kernels) == 1
 
 
 def test_explain_names_the_passes_that_changed_the_graph():
-    found = explain(pellucid.softmax, pellucid.tensor([[1.0, 2.0]]), -1)
-    stages = [stage for section in found.sections for stage in section.stages]
+    actual = explain(pellucid.softmax, pellucid.tensor([[1.0, 2.0]]), -1)
+    stages = [stage for section in actual.sections for stage in section.stages]
     names = [stage.name for stage in stages]
     assert names[0] == "inline_calls" and "fuse" in names
     for stage in stages:
         counts = f"{stage.nodes_before} -> {stage.nodes_after} nodes"
-        assert f"{stage.name}: {counts}" in str(found)
-        assert f"before {stage.name}" not in str(found)
-        assert f"before {stage.name}\n{stage.before}\n" in found.passes()
-        assert f"after {stage.name}\n{stage.after}" in found.passes()
+        assert f"{stage.name}: {counts}" in str(actual)
+        assert f"before {stage.name}" not in str(actual)
+        assert f"before {stage.name}\n{stage.before}\n" in actual.passes()
+        assert f"after {stage.name}\n{stage.after}" in actual.passes()
 
 
 def test_command_line_explains_an_op_by_name():
@@ -46,11 +46,11 @@ def test_command_line_explains_an_op_by_name():
 def test_an_explanation_of_many_ops_fits_a_screen():
     layer = pellucid.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = pellucid.nn.TransformerEncoder(layer, 4)
-    found = explain(model, pellucid.randn(1, 4, 16))
-    lines = str(found).splitlines()
-    assert len(found.sections) > 100 and len(lines) <= 31
-    assert lines[0].startswith(f"{len(found.sections)} calls, ")
+    actual = explain(model, pellucid.randn(1, 4, 16))
+    lines = str(actual).splitlines()
+    assert len(actual.sections) > 100 and len(lines) <= 31
+    assert lines[0].startswith(f"{len(actual.sections)} calls, ")
     assert all(len(line) <= 120 for line in lines)
     (linear,) = [line for line in lines if " linear " in line]
     assert linear.startswith("16x") and "gemm #" in linear
-    assert len(found.more.splitlines()) > 1000
+    assert len(actual.more.splitlines()) > 1000

@@ -1,4 +1,4 @@
-"""explain.view, gradient, dtype and saved: one question each, a few lines."""
+"""explain.view, gradient, dtype and saved: one question each, with short answers."""
 
 import pellucid as torch
 from pellucid import explain

@@ -58,7 +58,7 @@ def test_what_is_slow_in_silence_is_listed():
         assert "anomaly mode is on" in explain.slow(torch.exp, torch.ones(2))
 
 
-def test_directions_of_a_line_are_beside_each_other():
+def test_directions_of_a_line_are_shown_together():
     w = torch.ones(32, 32, requires_grad=True)
 
     def step():
@@ -86,7 +86,7 @@ class Squares(torch.utils.data.Dataset):
         return torch.full((4,), float(k)).square().sum()
 
 
-def test_the_parts_of_a_batch_are_told():
+def test_the_parts_of_a_batch_are_reported():
     loader = torch.utils.data.DataLoader(Squares(), batch_size=4)
     text = explain.loader(loader)
     assert "ms a batch, of 3, with 0 workers" in text

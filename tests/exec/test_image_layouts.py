@@ -54,17 +54,17 @@ def test_channels_last(name, size):
     cotangent = torch.randn(OPS[name](images).shape)
     want = result_and_gradient(OPS[name], images, cotangent)
     last = images.contiguous(memory_format=torch.channels_last)
-    for given in (cotangent.contiguous(memory_format=torch.channels_last), cotangent):
-        found = result_and_gradient(OPS[name], last, given)
-        for have, expected in zip(found, want, strict=True):
+    for inputs in (cotangent.contiguous(memory_format=torch.channels_last), cotangent):
+        actual = result_and_gradient(OPS[name], last, inputs)
+        for have, expected in zip(actual, want, strict=True):
             assert torch.allclose(have, expected, atol=1e-5)
-        assert found[0].is_contiguous(memory_format=torch.channels_last)
+        assert actual[0].is_contiguous(memory_format=torch.channels_last)
 
 
 POOLED = [name for name in OPS if "pool" in name or "interp" in name]
 
 
-@pytest.mark.parametrize("channels", [9, 31, 40, 64, 130])  # vectors, whole and not
+@pytest.mark.parametrize("channels", [9, 31, 40, 64, 130])  # full and partial vectors
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("name", POOLED)
 def test_any_number_of_channels(name, dtype, channels):
@@ -85,10 +85,10 @@ def test_gradients_with_the_channels_last(name):
 def test_volumes_with_the_channels_last():
     images = torch.randn(2, 4, 6, 6, 6)
     last = images.contiguous(memory_format=torch.channels_last_3d)
-    found = F.batch_norm(last, None, None, training=True)
-    assert found.is_contiguous(memory_format=torch.channels_last_3d)
+    actual = F.batch_norm(last, None, None, training=True)
+    assert actual.is_contiguous(memory_format=torch.channels_last_3d)
     expected = F.batch_norm(images, None, None, training=True)
-    assert torch.allclose(found, expected, atol=1e-5)
+    assert torch.allclose(actual, expected, atol=1e-5)
 
 
 def test_modules_change_the_layout_of_images_only():
@@ -154,15 +154,15 @@ def test_convolutions(name, dtype):
     want = convolved(images, weight, cotangent, options)
     last = {"memory_format": torch.channels_last}
     for w in (weight, weight.contiguous(**last)):
-        found = convolved(
+        actual = convolved(
             images.contiguous(**last), w, cotangent.contiguous(**last), options
         )
-        for have, expected in zip(found, want, strict=True):
+        for have, expected in zip(actual, want, strict=True):
             bound = 0.02 if dtype == torch.bfloat16 else 1e-5
             scale = expected.abs().max().item()
             assert (have - expected).abs().max().item() <= bound * scale
-        assert found[0].is_contiguous(**last)
-        assert found[1].is_contiguous(**last)
+        assert actual[0].is_contiguous(**last)
+        assert actual[1].is_contiguous(**last)
 
 
 @pytest.mark.parametrize("name", ["3x3", "3x3 by 2", "depthwise", "many channels"])
@@ -172,15 +172,15 @@ def test_threads_do_not_change_bits(name):
     images = numbers(9, channels, 2 * size, 2 * size).contiguous(**last)
     weight = numbers(outputs, channels // options.get("groups", 1), *kernel)
     cotangent = torch.ones_like(F.conv2d(images, weight, **options))
-    threads, found = torch.get_num_threads(), []
+    threads, actual = torch.get_num_threads(), []
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append(convolved(images, weight, cotangent, options))
+            actual.append(convolved(images, weight, cotangent, options))
     finally:
         torch.set_num_threads(threads)
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
+    for other in actual[1:]:
+        for a, b in zip(actual[0], other, strict=True):
             assert torch.equal(a, b)
 
 
@@ -188,11 +188,11 @@ def test_threads_do_not_change_bits(name):
 def test_pooling_in_other_dtypes(dtype):
     images = (100 * numbers(2, 19, 12, 9)).to(dtype)
     last = images.contiguous(memory_format=torch.channels_last)
-    for found, want in (
+    for actual, want in (
         (F.max_pool2d(last, 3, 2, 1), F.max_pool2d(images, 3, 2, 1)),
         (F.avg_pool2d(last, 2), F.avg_pool2d(images, 2)),
     ):
-        assert torch.equal(found, want)
+        assert torch.equal(actual, want)
 
 
 def test_volumes_of_windows_with_the_channels_last():
@@ -204,9 +204,9 @@ def test_volumes_of_windows_with_the_channels_last():
         lambda x: F.max_pool3d(x, 3, 2, 1),
         lambda x: F.avg_pool3d(x, 2),
     ):
-        found = op(last)
-        assert found.is_contiguous(memory_format=torch.channels_last_3d)
-        assert torch.allclose(found, op(images), atol=1e-4)
+        actual = op(last)
+        assert actual.is_contiguous(memory_format=torch.channels_last_3d)
+        assert torch.allclose(actual, op(images), atol=1e-4)
 
 
 def test_losses_of_elements_have_their_inputs_strides():
@@ -220,6 +220,6 @@ def test_places_of_the_greatest_elements():
     images = numbers(2, 11, 9, 8)
     last = images.contiguous(memory_format=torch.channels_last)
     for pool in (F.max_pool2d, F.adaptive_max_pool2d):
-        found, want = (pool(x, 3, return_indices=True)[1] for x in (last, images))
-        assert torch.equal(found, want)
-        assert found.is_contiguous(memory_format=torch.channels_last)
+        actual, want = (pool(x, 3, return_indices=True)[1] for x in (last, images))
+        assert torch.equal(actual, want)
+        assert actual.is_contiguous(memory_format=torch.channels_last)

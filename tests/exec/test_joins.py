@@ -22,7 +22,7 @@ def _pieces(length: int, dtype: type = np.float32) -> list[torch.Tensor]:
 
 @pytest.fixture
 def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails where a call asks for a plan that is not frozen."""
+    """Fails if a call needs a plan that is not frozen."""
 
     def answer(what: str, request: str) -> bytes:
         raise AssertionError(f"traced: {what} {request[:60]}")
@@ -63,14 +63,14 @@ def _resident_bytes() -> int:
 
 
 @JOIN
-def test_lists_of_ever_new_lengths_take_no_more_memory(join, reference):
+def test_lists_of_new_lengths_do_not_accumulate_memory(join, reference):
     piece = torch.ones(1, requires_grad=True)
     longest = 3000
     join([piece] * longest, 0)
     before = _resident_bytes()
     for length in range(1, longest):
         join([piece] * length, 0)
-    # A list of sizes and of inputs per length would take 36 MB.
+    # A list of sizes and inputs for each length would take 36 MB.
     assert _resident_bytes() - before < 12e6
 
 

@@ -17,5 +17,5 @@ def test_op_gives_what_the_interpreter_gives(name, dtype):
     for call, _, _, outputs in calls(name, dtype):
         results = run_native(name, native_arguments(REGISTRY[name], call))
         decided = [k for k in range(len(outputs)) if k not in CHOSEN.get(name, ())]
-        found, expected = [[of[k] for k in decided] for of in (results, outputs)]
-        assert_same(found, expected, TOLERANCE[dtype])
+        actual, expected = [[of[k] for k in decided] for of in (results, outputs)]
+        assert_same(actual, expected, TOLERANCE[dtype])

@@ -44,9 +44,9 @@ def test_long_rows_of_keys_that_differ_in_few_bits(spread, first_bit):
     random = np.random.default_rng(1)
     values = random.integers(0, 2**spread, LENGTH) << first_bit
     for signed in (values, values - 3, values - 2**spread):
-        found = pellucid.sort(pellucid.from_numpy(signed), stable=True)
-        assert np.array_equal(found.indices.numpy(), signed.argsort(kind="stable"))
-        assert np.array_equal(found.values.numpy(), np.sort(signed))
+        actual = pellucid.sort(pellucid.from_numpy(signed), stable=True)
+        assert np.array_equal(actual.indices.numpy(), signed.argsort(kind="stable"))
+        assert np.array_equal(actual.values.numpy(), np.sort(signed))
 
 
 @pytest.mark.parametrize("count", [1, 10, 300, LENGTH // 2])
@@ -64,7 +64,7 @@ def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):
 def test_unique_gives_what_is_requested():
     values = pellucid.tensor([3, 1, 3, 2])
     assert values.unique().tolist() == [1, 2, 3]
-    found, inverse = values.unique(return_inverse=True)
-    assert (found.tolist(), inverse.tolist()) == ([1, 2, 3], [2, 0, 2, 1])
-    found, counts = values.unique(return_counts=True)
-    assert (found.tolist(), counts.tolist()) == ([1, 2, 3], [1, 1, 2])
+    actual, inverse = values.unique(return_inverse=True)
+    assert (actual.tolist(), inverse.tolist()) == ([1, 2, 3], [2, 0, 2, 1])
+    actual, counts = values.unique(return_counts=True)
+    assert (actual.tolist(), counts.tolist()) == ([1, 2, 3], [1, 1, 2])

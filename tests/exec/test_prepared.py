@@ -1,9 +1,9 @@
 """A repeated call runs prepared (``plan/prepared.h`` for plans,
-``kernels/prepared_map.h`` for pointwise ops) and must mean the same.
+``kernels/prepared_map.h`` for pointwise ops) and must give the same results.
 
-The first call of a shape runs its plan, the second one is written down, later ones
-repeat what was written. So every case here is called several times, each time with
-other numbers and other memory.
+The first call of a shape runs its plan, the second one is recorded, later ones repeat
+the recorded launches. So every case is called several times, with different numbers
+and memory.
 """
 
 import threading

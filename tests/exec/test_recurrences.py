@@ -1,4 +1,4 @@
-"""Plans of recurrences: lanes that run by themselves, and what is not stacked."""
+"""Plans of recurrences: independent lanes, and values that are not stacked."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_examples_of_a_batch_are_lanes_both_ways(name):
         step = recurrence(op.lower().plan)
         constants = len(step.constants)
         assert set(step.lanes) == {0, -1}
-        assert step.lanes.count(-1) == constants  # the weights alone are shared
+        assert step.lanes.count(-1) == constants  # only the weights are shared
 
 
 @pytest.mark.parametrize("name", GATES)
@@ -98,7 +98,7 @@ def test_gradients_of_gates_are_stacked_once_and_no_outer_products(name, batch):
         for number, is_stack in zip(step.outputs, step.stacked, strict=True)
         if is_stack
     ]
-    # The gradients of the input's gates, and of the gate that a GRU's state has alone.
+    # The gradients of the input's gates, and of the gate that only a GRU's state has.
     ranks = {"pellucid::_lstm": [4], "pellucid::_gru": [4, 3], "pellucid::_rnn": [3]}
     assert [len(sizes) for sizes in stacks] == ranks[name]
 
@@ -136,10 +136,10 @@ def test_the_first_dim_without_mixing_has_the_lanes():
 
 
 def test_a_step_that_mixes_all_elements_has_no_lanes():
-    def turned(x, i, j):
+    def reversed_step(x, i, j):
         return element(x, [sym("batch") - 1 - i, sym("size") - 1 - j])
 
-    assert scan_of(turned).lanes == ()
+    assert scan_of(reversed_step).lanes == ()
 
 
 def test_a_stack_that_is_read_is_stored():

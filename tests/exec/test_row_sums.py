@@ -9,7 +9,7 @@ SHAPES = [(3, 5, 7), (1, 300), (70, 3), (5000, 8), (9, 4000), (0, 4), (4, 0)]
 
 
 def gradients(x, weight, bias, slope):
-    """Of layer_norm over the last dim, in float64."""
+    """Gradients of layer_norm over the last dim, in float64."""
     centered = x - x.mean(-1, keepdims=True)
     scale = 1 / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)
     normal, inner = centered * scale, slope * weight
@@ -19,7 +19,7 @@ def gradients(x, weight, bias, slope):
     return scale * (inner - mean - along), (slope * normal).sum(rows), slope.sum(rows)
 
 
-def given(shape, dtype="float32"):
+def operand(shape, dtype="float32"):
     random = np.random.default_rng(len(shape))
     sizes = (shape, shape[-1:], shape[-1:], shape)
     return [random.standard_normal(s).astype(dtype) for s in sizes]
@@ -34,30 +34,30 @@ def run(x, weight, bias, slope):
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gradients_of_layer_norm(shape):
-    arrays = given(shape)
+    arrays = operand(shape)
     wide = [a.astype("float64") for a in arrays]
-    for found, expected in zip(run(*arrays), gradients(*wide), strict=True):
+    for actual, expected in zip(run(*arrays), gradients(*wide), strict=True):
         tolerance = 2e-6 * max(1.0, float(np.abs(expected).max(initial=0)))
-        np.testing.assert_allclose(found.numpy(), expected, 2e-5, tolerance)
+        np.testing.assert_allclose(actual.numpy(), expected, 2e-5, tolerance)
 
 
-def test_rows_apart_in_memory_and_calls_again_give_the_same():
-    x, weight, bias, slope = given((16, 33, 24))
+def test_strided_rows_and_repeated_calls_give_the_same():
+    x, weight, bias, slope = operand((16, 33, 24))
     expected = run(x, weight, bias, slope)
     turned = pellucid.tensor(x.transpose(1, 0, 2).copy()).transpose(0, 1)
     inputs = [turned.requires_grad_()]
     inputs += [pellucid.tensor(a).requires_grad_() for a in (weight, bias)]
     y = pellucid.nn.functional.layer_norm(inputs[0], (24,), *inputs[1:])
-    for _ in range(3):  # the later calls run prepared
-        found = pellucid.autograd.grad(
+    for _ in range(3):  # later calls run prepared
+        actual = pellucid.autograd.grad(
             y, inputs, pellucid.tensor(slope), retain_graph=True
         )
-        for a, b in zip(found, expected, strict=True):
+        for a, b in zip(actual, expected, strict=True):
             assert a.equal(b)
 
 
 def test_the_same_bits_on_any_number_of_threads():
-    arrays = given((700, 96))
+    arrays = operand((700, 96))
     before = pellucid.get_num_threads()
     try:
         bits = set()
@@ -71,10 +71,10 @@ def test_the_same_bits_on_any_number_of_threads():
 
 @pytest.mark.parametrize("reduce", ["std", "logsumexp", "norm"])
 def test_a_dim_of_size_one_does_not_merge_strided_rows(reduce):
-    # rows of several passes read joint axes alone: here the first two do not join
+    # rows of several passes need merged axes: here the first two do not merge
     x = np.arange(27, dtype="float32").reshape(9, 1, 3)[1::2]
-    apart = pellucid.from_numpy(np.arange(27, dtype="float32").reshape(9, 1, 3))[1::2]
+    strided = pellucid.from_numpy(np.arange(27, dtype="float32").reshape(9, 1, 3))[1::2]
     dims = {"dim": (0, 1, 2)}
-    found = getattr(pellucid, reduce)(apart, **dims)
+    actual = getattr(pellucid, reduce)(strided, **dims)
     expected = getattr(pellucid, reduce)(pellucid.tensor(x), **dims)
-    assert pellucid.allclose(found, expected, rtol=1e-6)
+    assert pellucid.allclose(actual, expected, rtol=1e-6)

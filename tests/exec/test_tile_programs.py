@@ -1,4 +1,4 @@
-"""Without any kernel of its own every op still gives the same: tile programs stand in.
+"""Every op gives the same results without its own kernels, by tile programs.
 
 The package is loaded in a process whose pack holds only the kernels that tile programs
 are made of, so that every other kernel is missing.

@@ -1,4 +1,4 @@
-"""The tour: the map of layers from the source, and one call's stage in each."""
+"""The tour: the map of layers from the source, with the stage of a call in each."""
 
 import subprocess
 import sys
@@ -13,9 +13,9 @@ import pellucid_compiler
 def test_the_map_is_that_of_the_source():
     root = Path(pellucid_compiler.__file__).parent
     folders = {path.parent.name for path in root.glob("*/__init__.py")}
-    found = torch.tour.layers()
-    assert {layer.name for layer in found} == folders
-    assert all(layer.purpose and layer.files and layer.lines for layer in found)
+    actual = torch.tour.layers()
+    assert {layer.name for layer in actual} == folders
+    assert all(layer.purpose and layer.files and layer.lines for layer in actual)
 
 
 def test_a_call_is_shown_at_every_stage():

@@ -1,4 +1,4 @@
-"""Threads that meet ops, derivatives and batched forms for the first time."""
+"""Threads that call ops, derivatives and batched forms for the first time."""
 
 from __future__ import annotations
 

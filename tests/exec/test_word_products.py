@@ -35,14 +35,14 @@ def matrices(m, k, n):
     return (random.integers(-128, 128, s, np.int8) for s in ((m, k), (k, n)))
 
 
-def laid_out(values, layout):
+def with_layout(values, layout):
     if layout == "rows":
         return torch.tensor(values)
     if layout == "columns":
         return torch.tensor(values.T.copy()).t()
     rows, columns = values.shape
-    made = torch.zeros(2 * rows, 3 * columns, dtype=torch.int8)[::2, ::3]
-    return made.copy_(torch.tensor(values))
+    result = torch.zeros(2 * rows, 3 * columns, dtype=torch.int8)[::2, ::3]
+    return result.copy_(torch.tensor(values))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -50,10 +50,10 @@ def test_sums_of_every_layout_are_exact(size):
     a, b = matrices(*size)
     want = a.astype(np.int32) @ b.astype(np.int32)
     for first, second in itertools.product(LAYOUTS, LAYOUTS):
-        x, y = laid_out(a, first), laid_out(b, second)
-        made = torch._int_mm(x, y)
-        assert made.dtype == torch.int32
-        np.testing.assert_array_equal(made.numpy(), want)
+        x, y = with_layout(a, first), with_layout(b, second)
+        result = torch._int_mm(x, y)
+        assert result.dtype == torch.int32
+        np.testing.assert_array_equal(result.numpy(), want)
         for out in (torch.empty(want.shape, dtype=torch.int32), transposed(want)):
             torch._int_mm(x, y, out=out)
             np.testing.assert_array_equal(out.numpy(), want)
@@ -74,21 +74,21 @@ def test_any_number_of_threads_gives_the_same():
     x, y = torch.tensor(a), torch.tensor(b)
     before = torch.get_num_threads()
     try:
-        made = []
+        result = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            made.append(torch._int_mm(x, y))
+            result.append(torch._int_mm(x, y))
     finally:
         torch.set_num_threads(before)
-    assert made[0].equal(made[1]) and made[0].equal(made[2])
+    assert result[0].equal(result[1]) and result[0].equal(result[2])
 
 
 def test_the_first_factor_may_be_unsigned():
     a, b = matrices(3, 7, 4)
     unsigned = a.view(np.uint8)
-    made = torch._int_mm(torch.tensor(unsigned), torch.tensor(b))
+    result = torch._int_mm(torch.tensor(unsigned), torch.tensor(b))
     want = unsigned.astype(np.int32) @ b.astype(np.int32)
-    np.testing.assert_array_equal(made.numpy(), want)
+    np.testing.assert_array_equal(result.numpy(), want)
 
 
 @pytest.mark.parametrize(

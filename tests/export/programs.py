@@ -1,8 +1,8 @@
 """Programs whose exports are compared with PyTorch's: layers, functions and models.
 
-Each is made for a library with PyTorch's API, so that nothing here imports one.
-``tools/compare_exports.py`` runs them under an installed PyTorch and writes what it
-finds to ``targets.json``; ``test_targets.py`` compares that with the exports here.
+Each takes the library as an argument, so that nothing here imports one.
+``tools/compare_exports.py`` runs them under an installed PyTorch and writes
+``targets.json``; ``test_targets.py`` compares that with the exports here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Make = Callable[[Any], Any]
 
 
 class Program(NamedTuple):
-    """What is exported: ``module(torch)`` for ``args(torch)``."""
+    """An exported program: ``module(torch)`` with ``args(torch)``."""
 
     module: Make
     args: Make
@@ -24,7 +24,7 @@ PROGRAMS: dict[str, Program] = {}
 
 
 def targets_of(torch: Any, name: str) -> list[str]:
-    """What the nodes of the program's export by this library call, in order."""
+    """The targets of the nodes of the program exported by this library, in order."""
     torch.manual_seed(0)
     program = PROGRAMS[name]
     exported = torch.export.export(program.module(torch), program.args(torch))
@@ -38,14 +38,14 @@ def _sizes(*shapes: tuple[int, ...]) -> Make:
 
 def _layer(
     kind: str,
-    *given: Any,
+    *arguments: Any,
     of: tuple[int, ...] | Make,
     training: bool = True,
     label: str = "",
     **options: Any,
 ) -> None:
     def module(torch: Any) -> Any:
-        return getattr(torch.nn, kind)(*given, **options).train(training)
+        return getattr(torch.nn, kind)(*arguments, **options).train(training)
 
     args = of if callable(of) else _sizes(of)
     name = f"nn.{kind}" + (f" {label}" if label else "")
@@ -76,7 +76,7 @@ def _classes(count: int, *sizes: int) -> Make:
 
 
 def _with(*makes: tuple[int, ...] | Make) -> Make:
-    """Tensors of these sizes, or what the functions make."""
+    """Tensors of these sizes, or the results of functions."""
 
     def args(torch: Any) -> Any:
         return tuple(m(torch) if callable(m) else torch.randn(*m) for m in makes)
@@ -389,8 +389,8 @@ def _recurrent(torch: Any) -> Any:
             self.steps = nn.LSTM(4, 5, batch_first=True)
 
         def forward(self, tokens: Any) -> Any:
-            found, _ = self.steps(self.table(tokens))
-            return torch.nn.functional.log_softmax(self.head(found[:, -1]), dim=-1)
+            states, _ = self.steps(self.table(tokens))
+            return torch.nn.functional.log_softmax(self.head(states[:, -1]), dim=-1)
 
     return Tagger()
 
@@ -421,9 +421,9 @@ def _losses(torch: Any) -> Any:
             self.layer, self.norm = nn.Linear(4, 3), nn.BatchNorm1d(3, affine=False)
 
         def forward(self, x: Any, y: Any) -> Any:
-            found = self.norm(self.layer(x))
+            scores = self.norm(self.layer(x))
             penalty = sum(p.pow(2).sum() for p in self.parameters())
-            return nn.functional.cross_entropy(found, y) + 0.1 * penalty
+            return nn.functional.cross_entropy(scores, y) + 0.1 * penalty
 
     return Loss()
 

@@ -61,7 +61,7 @@ def ops_of(program):
 
 
 def whole_ops_of(program):
-    """The ops that are not of the set."""
+    """The ops that are not in the set."""
     calls = [n.target for n in program.graph.nodes if n.op == "call_function"]
     ops = [op for op in calls if isinstance(op, torch._ops.OpOverload)]
     return {op.name() for op in ops if torch.Tag.core not in op.tags}
@@ -103,11 +103,11 @@ def test_a_layer_is_in_ops_of_the_set(name):
     layer, x = LAYERS[name](), torch.randn(3, 5, 4)
     program = export(layer, (x,)).run_decompositions()
     assert not whole_ops_of(program)
-    found, expected = program.module()(x), LAYERS[name]()
+    actual, expected = program.module()(x), LAYERS[name]()
     expected.load_state_dict(layer.state_dict())
     if name == "normed":
         expected.reset_running_stats()
-    torch.testing.assert_close(found, expected(x), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(actual, expected(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_cell_is_in_ops_of_the_set():
@@ -168,8 +168,8 @@ def test_an_op_is_the_ops_that_its_graph_says(kind, least):
             if not is_expressible(traced.graph):
                 continue
             tensors = [torch.from_numpy(np.array(array)) for array in arrays]
-            found = results_of(traced.graph, tensors, call.env, None)
-            for a, b in zip(found, expected, strict=True):
+            actual = results_of(traced.graph, tensors, call.env, None)
+            for a, b in zip(actual, expected, strict=True):
                 b = torch.from_numpy(np.array(b))
                 torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, msg=name)
             checked.add(name)

@@ -1,4 +1,4 @@
-"""``torch.export``: programs that serve every size of their ranges, stored and read."""
+"""``torch.export``: programs for every size of their ranges; files."""
 
 import dataclasses
 import io
@@ -49,9 +49,9 @@ def exported():
 def test_the_program_serves_every_size_of_its_ranges(exported, shape):
     model, program = exported
     tokens = torch.randint(0, 50, shape)
-    given, expected = program.module()(tokens), model(tokens)
-    assert torch.equal(given["x"], expected["x"])
-    assert torch.equal(given["sums"][0], expected["sums"][0])
+    actual, expected = program.module()(tokens), model(tokens)
+    assert torch.equal(actual["x"], expected["x"])
+    assert torch.equal(actual["sums"][0], expected["sums"][0])
 
 
 @pytest.mark.parametrize("shape", [(7, 65), (513, 4)])
@@ -107,7 +107,7 @@ def test_running_statistics_of_a_program_have_no_history(layer):
         nn.Linear(4, 4), layer(3, affine=True, track_running_stats=True)
     )
     program = export(model, (torch.randn(5, 3, 4),)).module()
-    for _ in range(2):  # the second pass would meet the first one's graph
+    for _ in range(2):  # the second pass would reach the first one's graph
         program(torch.randn(5, 3, 4)).sum().backward()
     assert not any(buffer.requires_grad for buffer in program.buffers())
 
@@ -118,8 +118,8 @@ def test_decompositions_give_smaller_ops(exported):
     assert torch.ops.aten.linear.default in {n.target for n in program.graph.nodes}
     assert torch.ops.aten.linear.default not in {n.target for n in smaller.graph.nodes}
     tokens = torch.randint(0, 50, (5, 12))
-    given, expected = smaller.module()(tokens)["x"], model(tokens)["x"]
-    assert torch.allclose(given, expected, atol=1e-5)
+    actual, expected = smaller.module()(tokens)["x"], model(tokens)["x"]
+    assert torch.allclose(actual, expected, atol=1e-5)
 
 
 def test_buffers_are_written_by_the_program():
@@ -206,8 +206,8 @@ def test_dataclasses_are_nests_of_arguments_and_results():
 
     register_dataclass(Pair)
     program = export(Sums(), (Pair(torch.ones(3), torch.ones(3)),))
-    found = program.module()(Pair(torch.ones(3) * 2, torch.ones(3)))
-    assert found.left.tolist() == [3.0] * 3 and found.right.tolist() == [2.0] * 3
+    actual = program.module()(Pair(torch.ones(3) * 2, torch.ones(3)))
+    assert actual.left.tolist() == [3.0] * 3 and actual.right.tolist() == [2.0] * 3
 
 
 class Halves(nn.Module):
@@ -222,18 +222,18 @@ def test_a_size_may_be_computed_of_another(tmp_path):
     program = export(Halves(), (torch.randn(8), torch.randn(5)), dynamic_shapes=shapes)
     save(program, tmp_path / "program.pt2")
     x, y = torch.randn(12), torch.randn(7)
-    for found in (
+    for actual in (
         program,
         load(tmp_path / "program.pt2"),
         program.run_decompositions(),
     ):
-        ranges = {name: str(r) for name, r in found.range_constraints.items()}
+        ranges = {name: str(r) for name, r in actual.range_constraints.items()}
         assert ranges == {"2*n": "[4, 128]", "n + 1": "[3, 65]"}
-        assert torch.equal(found.module()(x, y), Halves()(x, y))
+        assert torch.equal(actual.module()(x, y), Halves()(x, y))
         with pytest.raises(RuntimeError, match=r"expected n \+ 1, but n is 6"):
-            found.module()(x, torch.randn(8))
+            actual.module()(x, torch.randn(8))
         with pytest.raises(RuntimeError, match=r"== 7, expected 2\*n in \[4, 128\]"):
-            found.module()(torch.randn(7), y)
+            actual.module()(torch.randn(7), y)
 
 
 @pytest.mark.parametrize(

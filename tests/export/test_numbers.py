@@ -1,4 +1,4 @@
-"""Numbers that a program computes of open sizes, and programs that need a draft."""
+"""Numbers that a program computes from dynamic sizes, and ``draft_export``."""
 
 import io
 import logging
@@ -104,11 +104,11 @@ def test_a_draft_narrows_ranges_and_gives_sizes_up():
         return x.view(2, -1)
 
     sizes = {"x": {0: Dim("batch", max=999)}}
-    given = (torch.ones(4, 3),)
-    program = draft_export(Program(limited), given, dynamic_shapes=sizes)
+    inputs = (torch.ones(4, 3),)
+    program = draft_export(Program(limited), inputs, dynamic_shapes=sizes)
     assert program.range_constraints["batch"].upper == 100
     assert "batch <= 100" in str(program._report)
-    program = draft_export(Program(halved), given, dynamic_shapes=sizes)
+    program = draft_export(Program(halved), inputs, dynamic_shapes=sizes)
     assert not program.range_constraints and len(program._report.failures) == 1
-    plain = draft_export(Program(torch.relu), given, dynamic_shapes=sizes)
+    plain = draft_export(Program(torch.relu), inputs, dynamic_shapes=sizes)
     assert plain._report.successful() and "batch" in plain.range_constraints

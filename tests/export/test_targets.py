@@ -1,4 +1,4 @@
-"""Exports call what PyTorch's exports call: ``targets.json``, written by
+"""Exports call the same ops as PyTorch's: ``targets.json``, written by
 ``tools/compare_exports.py --record``.
 """
 
@@ -36,6 +36,6 @@ def test_every_program_is_recorded():
 def test_programs_call_what_pytorch_exports(part):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {n: targets_of(pellucid, n) for n in list(PROGRAMS)[part::5]}
-    differing = {n for n, targets in found.items() if targets != RECORDED[n]}
-    assert differing == set(DIFFERENT) & set(found)
+        actual = {n: targets_of(pellucid, n) for n in list(PROGRAMS)[part::5]}
+    differing = {n for n, targets in actual.items() if targets != RECORDED[n]}
+    assert differing == set(DIFFERENT) & set(actual)

@@ -35,22 +35,22 @@ class Whole(nn.Module):
         return {"out": self.shared(x) + self.shared(y), "x": x}
 
 
-def given(rows=2):
+def inputs(rows=2):
     return (torch.randn(rows, 4),), {"y": torch.randn(rows, 4)}
 
 
 @pytest.fixture(scope="module")
 def exported():
-    args, kwargs = given()
+    args, kwargs = inputs()
     batch = Dim("batch", min=2, max=64)
     model = Whole()
     sizes = {"x": {0: batch}, "y": {0: batch}}
     return model, export(model, args, kwargs, dynamic_shapes=sizes)
 
 
-def assert_same(found, expected):
-    assert list(found) == list(expected)
-    assert all(torch.equal(found[key], expected[key]) for key in found)
+def assert_same(actual, expected):
+    assert list(actual) == list(expected)
+    assert all(torch.equal(actual[key], expected[key]) for key in actual)
 
 
 def test_nodes_tell_the_calls_that_they_belong_to(exported):
@@ -73,7 +73,7 @@ def test_the_parts_are_modules_again(exported):
     model, program = exported
     whole = unflatten(program)
     for rows in (2, 9):
-        args, kwargs = given(rows)
+        args, kwargs = inputs(rows)
         assert_same(whole(*args, **kwargs), model(*args, **kwargs))
     assert list(whole.state_dict()) == list(model.state_dict())
     calls = [str(n.target) for n in whole.graph.find_nodes(op="call_module")]
@@ -81,14 +81,14 @@ def test_the_parts_are_modules_again(exported):
     assert [n for n, _ in whole.named_modules()] == [
         n for n, _ in model.named_modules()
     ]
-    args, kwargs = given(65)
+    args, kwargs = inputs(65)
     with pytest.raises(RuntimeError, match="Guard failed"):
         whole(*args, **kwargs)
 
 
 def test_another_module_takes_the_place_of_a_part(exported):
     model, program = exported
-    args, kwargs = given()
+    args, kwargs = inputs()
     whole = unflatten(program)
     whole.first = nn.Identity()
     expected = model.layers[1](model.layers[0](args[0]))
@@ -137,7 +137,7 @@ def test_stored_and_smaller_programs_have_their_parts(exported):
     file = io.BytesIO()
     save(program, file)
     file.seek(0)
-    args, kwargs = given(5)
+    args, kwargs = inputs(5)
     for other in (load(file), program.run_decompositions()):
         whole = unflatten(other)
         assert_same(whole(*args, **kwargs), model(*args, **kwargs))

@@ -19,7 +19,7 @@ from pellucid.export.graph_signature import (
 
 
 class Cache(nn.Module):
-    """Keeps keys; counts its calls; changes its argument."""
+    """Caches keys, counts its calls, changes its argument."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +44,7 @@ class Nested(nn.Module):
         return self.norm(keys) + calls, x
 
 
-def given():
+def inputs():
     return torch.tensor([1]), torch.ones(1, 3)
 
 
@@ -61,7 +61,7 @@ def writes(program):
 
 
 def test_the_signature_says_what_is_written():
-    program = export(Cache(), given())
+    program = export(Cache(), inputs())
     assert not program.graph_signature.buffers_to_mutate
     assert writes(program) == [
         *("aten::index_copy_", "aten::copy_", "aten::add_", "aten::add_")
@@ -87,25 +87,25 @@ def test_the_signature_says_what_is_written():
 @pytest.mark.parametrize("again", [lambda p: p, stored])
 @pytest.mark.parametrize("kind", [Cache, Nested])
 def test_what_a_program_writes_is_written_by_who_runs_it(kind, again, whole):
-    programs = [export(kind(), given()) for _ in range(2)]
+    programs = [export(kind(), inputs()) for _ in range(2)]
     programs[1] = programs[1].run_decompositions()
     modules = [kind(), *(whole(again(program)) for program in programs)]
     rows = []
     for module in modules:
-        found = []
+        actual = []
         for place in (1, 2, 3):
             x = torch.full((1, 3), float(place))
-            found += [t.clone() for t in (*module(torch.tensor([place]), x), x)]
-        rows.append(found + [b for _, b in sorted(module.named_buffers())])
+            actual += [t.clone() for t in (*module(torch.tensor([place]), x), x)]
+        rows.append(actual + [b for _, b in sorted(module.named_buffers())])
     for expected, *others in zip(*rows, strict=True):
-        for found in others:
-            torch.testing.assert_close(found, expected)
+        for actual in others:
+            torch.testing.assert_close(actual, expected)
 
 
 def test_a_result_that_was_written_is_what_it_was_written_to():
-    program = export(Cache(), given()).run_decompositions()
+    program = export(Cache(), inputs()).run_decompositions()
     for module in (program.module(), unflatten(program)):
-        position, x = given()
+        position, x = inputs()
         _, calls, returned = module(position, x)
         assert returned is x
         assert calls.data_ptr() == dict(module.named_buffers())["calls"].data_ptr()
@@ -127,13 +127,13 @@ def test_statistics_of_a_trained_program_have_no_gradients():
             module(x).sum().backward()
             expected(x)
         for name, value in expected.named_buffers():
-            found = module.get_buffer(name)
-            assert not found.requires_grad
-            torch.testing.assert_close(found, value)
+            actual = module.get_buffer(name)
+            assert not actual.requires_grad
+            torch.testing.assert_close(actual, value)
 
 
 def test_a_program_without_writes_stays_one():
-    once = export(Cache(), given()).run_decompositions({})
+    once = export(Cache(), inputs()).run_decompositions({})
     twice = once.run_decompositions()
     assert twice.graph_signature.buffers_to_mutate.keys() == {"slice_scatter", "add"}
     assert twice.graph_signature.user_outputs == once.graph_signature.user_outputs
@@ -146,8 +146,8 @@ def test_arguments_are_tensors_sizes_and_constants():
 
     sizes = {"x": {0: Dim("n", min=2)}, "scale": None, "flag": None}
     program = export(Sized(), (torch.ones(4), 2.0, True), dynamic_shapes=sizes)
-    for found in (program, stored(program), program.run_decompositions()):
-        signature = found.graph_signature
+    for actual in (program, stored(program), program.run_decompositions()):
+        signature = actual.graph_signature
         assert [s.arg for s in signature.input_specs] == [
             TensorArgument("x"),
             ConstantArgument("scale", 2.0),
@@ -158,4 +158,4 @@ def test_arguments_are_tensors_sizes_and_constants():
         tensor, size, *rest = [s.arg for s in signature.output_specs]
         assert isinstance(tensor, TensorArgument) and isinstance(size, SymIntArgument)
         assert rest == [ConstantArgument("", 3), ConstantArgument("", None)]
-        assert found.module()(torch.ones(5), 2.0, True)[1:] == (5, 3, None)
+        assert actual.module()(torch.ones(5), 2.0, True)[1:] == (5, 3, None)

@@ -40,8 +40,8 @@ def test_values_of_python_are_those_of_cpp(gates):
 
 
 def test_an_ops_kernel_reads_and_writes_elements(gates):
-    found = torch.ops.gates.scaled_sum(A.t(), B.t(), 0.5)
-    assert torch.allclose(found, A.t() + 0.5 * B.t())
+    actual = torch.ops.gates.scaled_sum(A.t(), B.t(), 0.5)
+    assert torch.allclose(actual, A.t() + 0.5 * B.t())
     out = A.clone()
     assert torch.ops.gates.add_into(B, out) is None
     assert torch.equal(out, A + B)
@@ -50,8 +50,8 @@ def test_an_ops_kernel_reads_and_writes_elements(gates):
 def test_a_schema_is_inferred_from_a_function(gates):
     schema = str(torch.ops.gates.count_of.default._schema)
     assert schema == "gates::count_of(int[] _0, bool _1, ScalarType _2) -> Tensor"
-    made = torch.ops.gates.count_of([3, 2], True, torch.int16)
-    assert (made.item(), made.dtype) == (12, torch.int64)
+    result = torch.ops.gates.count_of([3, 2], True, torch.int16)
+    assert (result.item(), result.dtype) == (12, torch.int64)
 
 
 def test_a_derivative_in_cpp(gates):

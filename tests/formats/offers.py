@@ -1,7 +1,7 @@
-"""Which ops of the registry compute in which formats of storage.
+"""Which ops of the registry support which storage formats.
 
-A line of ``offers.txt`` is an op, the number of its sample call and the formats that it
-takes. After a change that is meant, rewrite the table and review the difference:
+A line of ``offers.txt`` is an op, the number of its sample call and the supported
+formats. After an intended change, rewrite the table and review the difference:
 
     python -m tests.formats.offers
 """
@@ -34,12 +34,12 @@ def _is_traced(name, key, call):
 
 
 def lines():
-    """The table as the declarations give it."""
+    """The table according to the declarations."""
     for name in NAMES:
         for number, (call, *_) in enumerate(calls(name)):
-            found = offered(name, number, call)
-            if found:
-                yield " ".join([name, str(number), *found])
+            actual = offered(name, number, call)
+            if actual:
+                yield " ".join([name, str(number), *actual])
 
 
 if __name__ == "__main__":

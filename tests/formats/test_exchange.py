@@ -29,10 +29,10 @@ def test_files_pickles_and_copies_hold_the_bytes(name):
     x = sample(name)
     file = io.BytesIO()
     torch.save({"x": x, "dtype": x.dtype, "part": x[1:]}, file)
-    found = torch.load(io.BytesIO(file.getvalue()))
-    assert same(found["x"], x)
-    assert same(found["part"], x[1:])
-    assert found["dtype"] is x.dtype
+    actual = torch.load(io.BytesIO(file.getvalue()))
+    assert same(actual["x"], x)
+    assert same(actual["part"], x[1:])
+    assert actual["dtype"] is x.dtype
     assert same(pickle.loads(pickle.dumps(x)), x)
     assert same(copy.deepcopy(x), x)
     (place,) = (n for n in zipfile.ZipFile(file).namelist() if n.endswith("data.pkl"))

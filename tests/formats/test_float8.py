@@ -1,7 +1,7 @@
 """Floats of 8 bits: four implementations of their rounding, and PyTorch's bits.
 
-The checksums are of what PyTorch 2.13 writes for every float16, every bfloat16, float32
-of every upper half, the numbers of its codes (all NaNs alike), and integers.
+The checksums are of PyTorch 2.13's conversions of every float16, every bfloat16,
+float32 of every upper half, the numbers of its codes (all NaNs alike), and integers.
 """
 
 import zlib
@@ -39,14 +39,14 @@ def test_conversions_give_pytorchs_bits(dtype):
     halves = torch.from_numpy(CODES.astype(np.uint16).view(np.int16))
     codes = torch.arange(256).to(torch.uint8).view(narrow)
     back = codes.float()
-    found = (
+    actual = (
         halves.view(torch.float16).to(narrow),
         halves.view(torch.bfloat16).to(narrow),
         torch.from_numpy(WIDE).to(narrow),
         torch.where(back.isnan(), torch.tensor(float("nan")), back),
         torch.arange(-400, 400, dtype=torch.int16).to(narrow),
     )
-    assert tuple(map(checksum, found)) == CHECKSUMS[dtype]
+    assert tuple(map(checksum, actual)) == CHECKSUMS[dtype]
 
 
 @pytest.mark.parametrize("dtype", FLOAT8)

@@ -1,5 +1,5 @@
-"""Every op in the formats of storage: it takes what the table says, and what only moves
-elements gives the bits that the same op gives of integers.
+"""Every op supports the storage formats in the table, and ops that only move elements
+give the same bits as on integers.
 """
 
 import numpy as np
@@ -54,19 +54,19 @@ def check_moved(name, call, dtype):
         return
     random = np.random.default_rng(5)
     whole, narrow = getattr(torch, CARRIER[dtype]), getattr(torch, dtype)
-    given = [torch.from_numpy(np.array(x)) for x in call.tensors]
+    inputs = [torch.from_numpy(np.array(x)) for x in call.tensors]
     bits = [
         torch.from_numpy(random.integers(1, 120, x.shape)).to(whole)
         if x.dtype is torch.float64
         else x
-        for x in given
+        for x in inputs
     ]
     moved = [x.view(narrow) if x.dtype is whole and g.dtype is torch.float64 else x
-             for x, g in zip(bits, given, strict=True)]  # fmt: skip
+             for x, g in zip(bits, inputs, strict=True)]  # fmt: skip
     carriers = dtype_of_bits(REGISTRY[name], whole)
-    given = [x.to(carriers) if x.dtype is whole else x for x in bits]
-    expected, found = (op(*arguments(name, call, x)) for x in (given, moved))
-    for a, b in zip(listed(expected), listed(found), strict=True):
+    inputs = [x.to(carriers) if x.dtype is whole else x for x in bits]
+    expected, actual = (op(*arguments(name, call, x)) for x in (inputs, moved))
+    for a, b in zip(listed(expected), listed(actual), strict=True):
         same = b.view(whole) if b.dtype is narrow else b
         if b.dtype is narrow and not fills(name):
             np.testing.assert_array_equal(same.numpy(), a.numpy(), err_msg=name)
@@ -91,11 +91,11 @@ def listed(result):
 
 def arguments(name, call, tensors):
     """The positional arguments of a sample call; keyword-only ones are at defaults."""
-    given = iter(tensors)
+    inputs = iter(tensors)
 
     def value(argument, item, key):
         if hasattr(item, "rank"):
-            return next(given)
+            return next(inputs)
         if hasattr(item, "items") and not isinstance(item, dict):
             return [value(argument, x, f"{key}[{k}]") for k, x in enumerate(item.items)]
         return item.value if hasattr(item, "value") else call.env[key]

@@ -1,4 +1,6 @@
-"""Tensors of narrow and opaque dtypes: made, indexed, compared, printed, refused."""
+"""Tensors of narrow and opaque dtypes: creation, indexing, comparison, printing,
+errors.
+"""
 
 import pytest
 

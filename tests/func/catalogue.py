@@ -29,7 +29,7 @@ def images(dims):
     return ramp(1, 2, *SPACES[dims])
 
 
-# What fits together where neither the schema nor the shapes of op_samples.py tell.
+# Arguments that neither the schema nor the shapes of op_samples.py determine.
 GIVEN = {
     **{
         f"{prefix}{d}d": (images(d), TARGETS[d], *rest)
@@ -102,9 +102,9 @@ def native_calls(name):
     """Up to two calls of an op in float64 with finite results of several ranks."""
     op = REGISTRY[name]
     function = _C._op_named(name)
-    found, ranks = [], set()
-    given = [GIVEN[name]] if name in GIVEN else candidates(op, "float64")
-    for args in given:
+    actual, ranks = [], set()
+    inputs = [GIVEN[name]] if name in GIVEN else candidates(op, "float64")
+    for args in inputs:
         call = Call(positional(op, function), tree_map(native, with_dtypes(op, args)))
         key = tuple(t.dim() for t in call.tensors())
         if key in ranks:
@@ -113,14 +113,14 @@ def native_calls(name):
             results = call(*call.tensors())
         except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
             if name in GIVEN:
-                raise  # these are meant to run; others are tried
+                raise  # these must run; others are tried
             continue
         if all(bool(r.isfinite().all()) for r in results if r.is_floating_point()):
             ranks.add(key)
-            found.append(call)
-        if len(found) == MAX_CALLS:
+            actual.append(call)
+        if len(actual) == MAX_CALLS:
             break
-    return found
+    return actual
 
 
 def positional(op, function):

@@ -1,5 +1,5 @@
-"""Compositions whose number of steps or whose size of a result depends on values agree
-with a loop under vmap.
+"""Compositions whose number of steps or output size depends on values agree with a loop
+under vmap.
 """
 
 import math
@@ -49,8 +49,8 @@ def test_histograms_of_a_given_range():
 
 def test_nonzero_of_a_given_size():
     x = torch.tensor([[[0, 1], [1, 1]], [[0, 0], [2, 0]]])
-    found = vmap(lambda m: torch.nonzero_static(m, size=2))(x)
-    assert found.tolist() == [[[0, 1], [1, 0]], [[1, 0], [-1, -1]]]
+    actual = vmap(lambda m: torch.nonzero_static(m, size=2))(x)
+    assert actual.tolist() == [[[0, 1], [1, 0]], [[1, 0], [-1, -1]]]
     wide = torch.nonzero_static(x[1], size=3, fill_value=9)
     assert wide.tolist() == [[1, 0], [9, 9], [9, 9]]
     assert torch.nonzero_static(x[0], size=0).shape == (0, 2)
@@ -67,8 +67,8 @@ def test_solutions_of_systems_with_batches_of_unequal_rank(batched, shapes):
     leading = (*sizes[0], *shapes[0])
     scale = 1 + torch.arange(math.prod(leading)).reshape(*leading, 1, 1)
     factors, pivots = torch.linalg.lu_factor(matrices * scale)
-    given = (*sizes[1], *shapes[1], 3, 2)
-    right = torch.linspace(-2, 3, math.prod(given)).reshape(given)
+    inputs = (*sizes[1], *shapes[1], 3, 2)
+    right = torch.linspace(-2, 3, math.prod(inputs)).reshape(inputs)
 
     def at(k):
         return [
@@ -76,6 +76,6 @@ def test_solutions_of_systems_with_batches_of_unequal_rank(batched, shapes):
             for x, dim in zip((factors, pivots, right), batched, strict=True)
         ]
 
-    found = torch.vmap(torch.linalg.lu_solve, batched)(factors, pivots, right)
+    actual = torch.vmap(torch.linalg.lu_solve, batched)(factors, pivots, right)
     for k in range(3):
-        torch.testing.assert_close(found[k], torch.linalg.lu_solve(*at(k)))
+        torch.testing.assert_close(actual[k], torch.linalg.lu_solve(*at(k)))

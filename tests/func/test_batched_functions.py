@@ -12,7 +12,7 @@ from pellucid.func import grad, hessian, jacfwd, jvp, vmap
 
 
 class Product(Function):
-    """``x x y``; its rules read what they saved of the arguments."""
+    """``x x y``; its rules read saved arguments."""
 
     generate_vmap_rule = True
 
@@ -37,7 +37,7 @@ class Product(Function):
 
 
 class Cube(Function):
-    """``x ** 3`` and its slope, which is what backward reads."""
+    """``x ** 3`` and its slope, which backward reads."""
 
     generate_vmap_rule = True
 
@@ -81,14 +81,14 @@ def test_saved_arguments_have_their_history(x) -> None:
     over_rows = (0, None)
     assert vmap(grad(grad(product)), over_rows)(x, y).equal(torch.full((3,), 10.0))
     assert vmap(grad(grad(product, 1)), over_rows)(x, y).equal(2 * x)
-    found = grad(lambda y: vmap(grad(product), over_rows)(x, y).sum())(y)
-    assert found.equal(2 * x.sum())
+    actual = grad(lambda y: vmap(grad(product), over_rows)(x, y).sum())(y)
+    assert actual.equal(2 * x.sum())
 
 
 def test_vmap_nests(x) -> None:
     both = vmap(vmap(grad(product), (0, None)), (None, 0))
-    found = both(x, torch.stack([y, 2 * y]))
-    assert found.equal(torch.stack([2 * x * y, 4 * x * y]))
+    actual = both(x, torch.stack([y, 2 * y]))
+    assert actual.equal(torch.stack([2 * x * y, 4 * x * y]))
 
 
 def test_forward_mode_outside_of_vmap(x) -> None:

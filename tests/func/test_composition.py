@@ -54,8 +54,8 @@ def test_grad_of_several_arguments_and_aux(x):
 
 
 def test_grad_takes_trees(x):
-    found = grad(lambda p: (p["a"] * p["b"][0]).sum())({"a": x, "b": [3 * x]})
-    assert near(found["a"], 3 * x) and near(found["b"][0], x)
+    actual = grad(lambda p: (p["a"] * p["b"][0]).sum())({"a": x, "b": [3 * x]})
+    assert near(actual["a"], 3 * x) and near(actual["b"][0], x)
 
 
 @pytest.mark.parametrize("outer", [jacfwd, jacrev])
@@ -68,13 +68,13 @@ def test_per_sample_gradients_are_each_samples_gradient(x, rows):
     def loss(weight, row):
         return torch.tanh(weight @ row)
 
-    found = vmap(grad(loss), (None, 0))(x, rows)
-    assert near(found, torch.stack([grad(loss)(x, row) for row in rows]))
+    actual = vmap(grad(loss), (None, 0))(x, rows)
+    assert near(actual, torch.stack([grad(loss)(x, row) for row in rows]))
 
 
 def test_hessian_under_vmap(rows):
-    found = vmap(hessian(energy))(rows)
-    assert near(found, torch.stack([hessian(energy)(row) for row in rows]))
+    actual = vmap(hessian(energy))(rows)
+    assert near(actual, torch.stack([hessian(energy)(row) for row in rows]))
 
 
 def test_products_with_the_hessian_agree(x, rows):
@@ -99,22 +99,22 @@ def test_jvp_of_vmap(x, rows):
     def total(x):
         return vmap(lambda row: (x * row).exp().sum())(rows).sum()
 
-    found = jvp(total, (x,), (rows[0],))[1]
-    assert near(found, ((rows * x).exp() * rows * rows[0]).sum())
+    actual = jvp(total, (x,), (rows[0],))[1]
+    assert near(actual, ((rows * x).exp() * rows * rows[0]).sum())
 
 
 def test_a_pullback_can_be_mapped_and_differentiated(x):
     _, pullback = vjp(torch.sin, x)
     identity = torch.eye(5, dtype=torch.float64)
     assert near(vmap(lambda v: pullback(v)[0])(identity), x.cos().diag())
-    found = grad(lambda x: vjp(torch.sin, x)[1](torch.ones_like(x))[0].sum())(x)
-    assert near(found, -x.sin())
+    actual = grad(lambda x: vjp(torch.sin, x)[1](torch.ones_like(x))[0].sum())(x)
+    assert near(actual, -x.sin())
 
 
 def test_a_pullback_may_free_the_graph(x):
     _, pullback = vjp(torch.sin, x)
-    (found,) = pullback(torch.ones_like(x), retain_graph=False)
-    assert near(found, x.cos())
+    (actual,) = pullback(torch.ones_like(x), retain_graph=False)
+    assert near(actual, x.cos())
     with pytest.raises(RuntimeError, match="second time"):
         pullback(torch.ones_like(x))
 
@@ -155,9 +155,9 @@ def test_jacobians_of_trees_have_the_structure_of_both(x):
     def two(a, b):
         return {"sum": a + b, "product": a * b}
 
-    found = jacrev(two, argnums=(0, 1))(x, 2 * x)
-    assert near(found["sum"][1], torch.eye(5, dtype=torch.float64))
-    assert near(found["product"][0], (2 * x).diag())
+    actual = jacrev(two, argnums=(0, 1))(x, 2 * x)
+    assert near(actual["sum"][1], torch.eye(5, dtype=torch.float64))
+    assert near(actual["product"][0], (2 * x).diag())
     forward = jacfwd(two, argnums=(0, 1))(x, 2 * x)
     assert near(forward["product"][0], (2 * x).diag())
 
@@ -185,13 +185,13 @@ def test_results_of_nested_grads_have_no_history(x):
     def slope(y):
         return vmap(grad(lambda x, y: x * x * y), (0, None))(x, y).sum()
 
-    found = grad(slope)(torch.tensor(5.0, dtype=torch.float64))
-    assert near(found, 2 * x.sum()) and not found.requires_grad
-    found = grad(lambda y: jacrev(lambda x: x * x * y)(x).sum())(x[0])
-    assert near(found, 2 * x.sum()) and not found.requires_grad
+    actual = grad(slope)(torch.tensor(5.0, dtype=torch.float64))
+    assert near(actual, 2 * x.sum()) and not actual.requires_grad
+    actual = grad(lambda y: jacrev(lambda x: x * x * y)(x).sum())(x[0])
+    assert near(actual, 2 * x.sum()) and not actual.requires_grad
     scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
-    found = grad(lambda y: grad(lambda x: x * x * y)(x[0]) * scale)(x[0])
-    assert near(torch.autograd.grad(found, scale)[0], 2 * x[0])
+    actual = grad(lambda y: grad(lambda x: x * x * y)(x[0]) * scale)(x[0])
+    assert near(torch.autograd.grad(actual, scale)[0], 2 * x[0])
 
 
 def test_errors_of_grad(x):

@@ -1,4 +1,4 @@
-"""Rules for tangents and batches that come with the package: nothing is traced."""
+"""Frozen rules for tangents and batches: nothing is traced."""
 
 from __future__ import annotations
 

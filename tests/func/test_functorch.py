@@ -39,7 +39,7 @@ def test_a_shared_tensor_is_one_parameter(x):
     assert torch.equal(function(doubled, x), layer(x))
 
 
-def test_buffers_are_given_beside_parameters(x):
+def test_buffers_are_passed_with_parameters(x):
     model = nn.BatchNorm1d(2)
     with pytest.raises(RuntimeError, match="make_functional_with_buffers"):
         functorch.make_functional(model)
@@ -53,8 +53,8 @@ def test_buffers_are_given_beside_parameters(x):
 def test_models_of_one_class_are_stacked(x):
     models = [nn.Linear(2, 3) for _ in range(5)]
     function, params, buffers = functorch.combine_state_for_ensemble(models)
-    found = functorch.vmap(function, (0, 0, None))(params, buffers, x)
-    torch.testing.assert_close(found, torch.stack([model(x) for model in models]))
+    actual = functorch.vmap(function, (0, 0, None))(params, buffers, x)
+    torch.testing.assert_close(actual, torch.stack([model(x) for model in models]))
     for wrong in ([], [nn.Linear(1, 1), nn.ReLU()], [models[0], models[1].eval()]):
         with pytest.raises(RuntimeError):
             functorch.combine_state_for_ensemble(wrong)

@@ -27,9 +27,9 @@ def test_on_meta(mask):
 def test_of_every_example(mask):
     x = torch.randn(2, *SHAPE)
     both, value = torch.stack([mask, ~mask]), torch.tensor(2.0)
-    found = torch.vmap(lambda x, m: x.index_put((m,), value))(x, both)
+    actual = torch.vmap(lambda x, m: x.index_put((m,), value))(x, both)
     expected = [x[k].index_put((both[k],), value) for k in range(2)]
-    assert torch.equal(found, torch.stack(expected))
+    assert torch.equal(actual, torch.stack(expected))
 
 
 @pytest.mark.parametrize("mask", masks())
@@ -42,9 +42,9 @@ def test_values_and_gradients(mask):
     expected = torch.where(wide, value, x)
     assert torch.equal(result, expected)
     slopes = torch.randn(SHAPE).double()
-    found = torch.autograd.grad(result, (x, value), slopes)
+    actual = torch.autograd.grad(result, (x, value), slopes)
     wanted = torch.autograd.grad(expected, (x, value), slopes)
-    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(actual, wanted)
 
 
 def test_masks_of_another_size_are_refused():

@@ -49,8 +49,8 @@ def test_tied_parameters_are_replaced_together(x):
     model = nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5))
     model[1].weight = model[0].weight
     weight = torch.zeros(5, 5)
-    found = functional_call(model, {"0.weight": weight}, (x,))
-    assert torch.equal(found, model[1].bias.expand(4, 5))
+    actual = functional_call(model, {"0.weight": weight}, (x,))
+    assert torch.equal(actual, model[1].bias.expand(4, 5))
     with pytest.raises(ValueError, match="one tensor"):
         functional_call(model, {"0.weight": weight, "1.weight": weight + 1}, (x,))
 
@@ -63,9 +63,9 @@ def test_an_ensemble_is_its_models(x):
     def run(params, buffers, x):
         return functional_call(models[0], (params, buffers), (x,))
 
-    found = vmap(run, (0, 0, None))(params, buffers, x)
+    actual = vmap(run, (0, 0, None))(params, buffers, x)
     expected = torch.stack([m(x) for m in models])
-    assert torch.allclose(found, expected, 1e-5, 1e-6)
+    assert torch.allclose(actual, expected, 1e-5, 1e-6)
     with pytest.raises(RuntimeError, match="at least one"):
         stack_module_state([])
 
@@ -79,21 +79,21 @@ def test_per_sample_gradients_of_a_network(x):
         output = functional_call(model, params, (row.unsqueeze(0),))
         return nn.functional.cross_entropy(output, label.unsqueeze(0))
 
-    found = vmap(grad(loss), (None, 0, 0))(params, x, labels)
-    for name, gradient in found.items():
+    actual = vmap(grad(loss), (None, 0, 0))(params, x, labels)
+    for name, gradient in actual.items():
         rows = [grad(loss)(params, a, b)[name] for a, b in zip(x, labels, strict=True)]
         assert torch.allclose(gradient, torch.stack(rows), 1e-4, 1e-6)
     model.zero_grad()
     nn.functional.cross_entropy(model(x), labels).backward()
     for name, p in model.named_parameters():
-        assert torch.allclose(found[name].mean(0), p.grad, 1e-4, 1e-6)
+        assert torch.allclose(actual[name].mean(0), p.grad, 1e-4, 1e-6)
 
 
 def test_functionalize_computes_the_same(x):
     def changed(x):
-        made = x.clone()
-        made.add_(1)
-        return made
+        result = x.clone()
+        result.add_(1)
+        return result
 
     assert torch.equal(functionalize(changed)(x), x + 1)
     with pytest.raises(RuntimeError, match="remove"):
@@ -105,12 +105,12 @@ def test_batch_norms_lose_their_statistics() -> None:
     assert torch.func.replace_all_batch_norm_modules_(model) is model
     assert model[0].running_mean is None and not model[0].track_running_stats
     x = torch.rand(3, 4, 2)
-    found = torch.func.vmap(lambda batch: model(batch))(x)
-    assert torch.allclose(found[1], model(x[1]), atol=1e-6)
+    actual = torch.func.vmap(lambda batch: model(batch))(x)
+    assert torch.allclose(actual[1], model(x[1]), atol=1e-6)
 
 
 def test_the_old_name_warns(x):
     model = network()
     with pytest.warns(FutureWarning):
-        found = torch.nn.utils.stateless.functional_call(model, {}, (x,))
-    assert torch.equal(found, model(x))
+        actual = torch.nn.utils.stateless.functional_call(model, {}, (x,))
+    assert torch.equal(actual, model(x))

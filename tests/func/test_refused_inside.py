@@ -1,4 +1,4 @@
-"""What a function that a transform runs may not do: ask for the graph around it."""
+"""A function inside of a transform may not use the graph around it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ REFUSED = {
 def test_the_graph_around_is_not_needed(function: Any, transform: str) -> None:
     with pytest.raises(RuntimeError, match=REFUSED[function]):
         TRANSFORMS[transform](function)
-    y = x.clone().requires_grad_()  # what failed has ended
+    y = x.clone().requires_grad_()  # the failed transform has ended
     (y * y).sum().backward()
     assert torch.equal(y.grad, 2 * x)
 
@@ -93,12 +93,12 @@ def makes_a_parameter(x: Any) -> Any:
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("function", [makes_a_leaf, sets_the_flag, makes_a_parameter])
 def test_leaves_may_be_made_inside(function: Any, transform: str) -> None:
-    """The leaves hold ones: the transform gives what it gives of the sum."""
-    found = tree_flatten(TRANSFORMS[transform](function))[0]
+    """The leaves hold ones, so the result is that of the sum."""
+    actual = tree_flatten(TRANSFORMS[transform](function))[0]
     expected = tree_flatten(TRANSFORMS[transform](lambda x: x.sum()))[0]
     tensors = [
         [value for value in values if isinstance(value, torch.Tensor)]
-        for values in (found, expected)
+        for values in (actual, expected)
     ]
     assert tensors[0]
     for value, wanted in zip(*tensors, strict=True):

@@ -1,7 +1,7 @@
-"""Functions that depend on values, under transforms that map what does not differ.
+"""Functions that depend on values, under transforms that map equal values.
 
-jacfwd maps tangents alone and vmap leaves shared arguments alone: what is computed from
-these only is the shared by all examples, so its values can be read and decide.
+jacfwd maps only tangents, and vmap does not map shared arguments: values computed only
+from these are equal for all examples, so they can be read and used in decisions.
 """
 
 from collections.abc import Callable
@@ -186,8 +186,8 @@ def test_what_examples_share_takes_no_example() -> None:
 
 
 def test_a_shared_result_may_leave() -> None:
-    found = vmap(lambda x: (grad(lambda w: (w**2).sum())(X), x), out_dims=(None, 0))(X)
-    assert_close(found, (2 * X, X))
+    actual = vmap(lambda x: (grad(lambda w: (w**2).sum())(X), x), out_dims=(None, 0))(X)
+    assert_close(actual, (2 * X, X))
 
 
 def test_a_captured_tensor_is_plain_again() -> None:

@@ -27,10 +27,10 @@ def test_trees_of_inputs_and_outputs(rows):
     def swap(tree):
         return {"first": tree["b"], "second": tree["a"] + 1}
 
-    found = vmap(swap, ({"a": 0, "b": 1},))({"a": rows, "b": rows.T})
-    assert same(found["first"], rows) and same(found["second"], rows + 1)
-    found = vmap(lambda a: (a, a.sum()), out_dims=(1, 0))(rows)
-    assert same(found[0], rows.T) and same(found[1], rows.sum(1))
+    actual = vmap(swap, ({"a": 0, "b": 1},))({"a": rows, "b": rows.T})
+    assert same(actual["first"], rows) and same(actual["second"], rows + 1)
+    actual = vmap(lambda a: (a, a.sum()), out_dims=(1, 0))(rows)
+    assert same(actual[0], rows.T) and same(actual[1], rows.sum(1))
 
 
 def test_results_that_do_not_depend_on_the_examples(rows):
@@ -66,25 +66,25 @@ def test_numbers_of_a_batch_do_not_change_dtypes(rows):
 
 def test_indexing_with_batched_indices(rows):
     places = torch.tensor([0, 2, 1, 0])
-    found = vmap(lambda a, i: a.gather(0, i.unsqueeze(0))[0])(rows, places)
-    assert same(found, rows[torch.arange(4), places])
-    found = vmap(lambda i: rows.index_select(0, i.unsqueeze(0)))(places)
-    assert same(found[:, 0], rows[places])
+    actual = vmap(lambda a, i: a.gather(0, i.unsqueeze(0))[0])(rows, places)
+    assert same(actual, rows[torch.arange(4), places])
+    actual = vmap(lambda i: rows.index_select(0, i.unsqueeze(0)))(places)
+    assert same(actual[:, 0], rows[places])
 
 
 def test_in_place_ops_on_batched_tensors(rows):
     def doubled(a):
-        made = torch.zeros_like(a)
-        made += a
-        made[0] = 7.0
-        return made.mul_(2)
+        result = torch.zeros_like(a)
+        result += a
+        result[0] = 7.0
+        return result.mul_(2)
 
     expected = 2 * rows
     expected[:, 0] = 14
     assert same(vmap(doubled)(rows), expected)
-    given = rows.clone()
-    vmap(lambda a: a.add_(1))(given)
-    assert same(given, rows + 1)
+    inputs = rows.clone()
+    vmap(lambda a: a.add_(1))(inputs)
+    assert same(inputs, rows + 1)
 
 
 def test_writing_examples_into_a_shared_tensor_is_refused(rows):
@@ -184,31 +184,31 @@ def test_arguments_that_do_not_fit(rows):
 
 
 def test_strided_views_of_examples(rows):
-    found = vmap(lambda a: a.as_strided((2,), (1,), a.storage_offset() + 1))(rows)
-    assert same(found, rows[:, 1:])
+    actual = vmap(lambda a: a.as_strided((2,), (1,), a.storage_offset() + 1))(rows)
+    assert same(actual, rows[:, 1:])
 
 
 def test_new_tensors_are_batched_like_their_pattern(rows):
     def filled(a):
-        made = a.new_empty((2,))
-        made[:] = a[:2]
-        return made
+        result = a.new_empty((2,))
+        result[:] = a[:2]
+        return result
 
     assert same(vmap(filled)(rows), rows[:, :2])
 
 
 def test_argmax_over_numbers_gives_positions():
-    found = torch.vmap(lambda x: x.argmax())(torch.tensor([3.0, 1.0]))
-    assert found.dtype == torch.int64 and found.tolist() == [0, 0]
+    actual = torch.vmap(lambda x: x.argmax())(torch.tensor([3.0, 1.0]))
+    assert actual.dtype == torch.int64 and actual.tolist() == [0, 0]
 
 
 def test_masked_scatter() -> None:
     mask = torch.tensor([[True, False, True], [False, True, True]])
     source = torch.arange(6.0).reshape(2, 3)
-    found = torch.func.vmap(lambda x, m, s: x.masked_scatter(m, s))(
+    actual = torch.func.vmap(lambda x, m, s: x.masked_scatter(m, s))(
         torch.full((2, 3), 9.0), mask, source
     )
-    assert found.tolist() == [[0.0, 9.0, 1.0], [9.0, 3.0, 4.0]]
+    assert actual.tolist() == [[0.0, 9.0, 1.0], [9.0, 3.0, 4.0]]
 
 
 def test_looking_inside() -> None:
@@ -268,7 +268,7 @@ def test_a_rule_of_a_function_returns_outputs_and_dims(rows):
 
 
 def test_libraries_change_how_containers_are_mapped(rows, monkeypatch):
-    """tensordict puts functions of its own into ``torch._functorch.vmap``."""
+    """tensordict replaces functions of ``torch._functorch.vmap``."""
     from pellucid._functorch import vmap as names
 
     def create(dims, leaves, level, spec):

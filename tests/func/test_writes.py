@@ -1,4 +1,4 @@
-"""Writes in place through views, under every transform and order of two."""
+"""In-place writes through views, under every transform and every order of two."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ TRANSFORMS = {
 @pytest.mark.parametrize("pair", PAIRS)
 def test_writes_are_as_if_there_were_none(pair: str, transform: str) -> None:
     writing, pure = PAIRS[pair]
-    found, expected = TRANSFORMS[transform](writing), TRANSFORMS[transform](pure)
-    assert torch.allclose(found, expected, rtol=1e-9, atol=1e-12)
+    actual, expected = TRANSFORMS[transform](writing), TRANSFORMS[transform](pure)
+    assert torch.allclose(actual, expected, rtol=1e-9, atol=1e-12)

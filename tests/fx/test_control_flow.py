@@ -63,8 +63,8 @@ def test_maps_and_scans_become_graphs(mode):
     traced = make_fx(program, tracing_mode=mode)(xs, y)
     for op in (ops.map_impl, ops.scan, ops.associative_scan):
         assert len(calls(traced, op)) == 1
-    for found, expected in zip(traced(xs, y), program(xs, y), strict=True):
-        assert torch.equal(found, expected)
+    for actual, expected in zip(traced(xs, y), program(xs, y), strict=True):
+        assert torch.equal(actual, expected)
 
 
 def test_a_scan_from_the_end_along_another_dim():
@@ -139,7 +139,7 @@ def test_exported_branches_are_decomposed_and_stored():
         (lambda x: map(abs, []), "tensors"),
     ],
 )
-def test_what_is_wrong_is_said(call, said):
+def test_errors_say_what_is_wrong(call, said):
     with pytest.raises(RuntimeError, match=said):
         call(torch.ones(2))
 

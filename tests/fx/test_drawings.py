@@ -1,4 +1,4 @@
-"""``FxGraphDrawer``: what it asks pydot to draw; a stand-in notes it."""
+"""``FxGraphDrawer``: its calls of pydot, recorded by a fake."""
 
 import sys
 import types

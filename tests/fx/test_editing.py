@@ -142,10 +142,10 @@ def test_a_transformer_makes_another_graph():
 
 def test_every_occurrence_of_a_pattern_is_replaced():
     module = fx.symbolic_trace(lambda x, y: torch.relu(x + 1) * torch.relu(y + 1))
-    found = fx.replace_pattern(
+    actual = fx.replace_pattern(
         module, lambda a: torch.relu(a + 1), lambda a: torch.neg(a)
     )
-    assert len(found) == 2
+    assert len(actual) == 2
     x = torch.tensor([2.0])
     assert module(x, x).tolist() == [4.0]
 

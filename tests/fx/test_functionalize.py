@@ -11,13 +11,13 @@ from pellucid.fx.experimental.proxy_tensor import make_fx
 
 
 def writes(graph_module):
-    """The ops that write, without the last ones, which write to inputs."""
+    """The writing ops, without the last ones, which write to inputs."""
     calls = [n for n in graph_module.graph.nodes if n.op == "call_function"]
     schemas = [getattr(n.target, "_schema", None) for n in calls]
-    found = [s.name for s in schemas if s is not None and s.is_mutable]
-    while found and found[-1] == "aten::copy_":
-        found.pop()
-    return found
+    actual = [s.name for s in schemas if s is not None and s.is_mutable]
+    while actual and actual[-1] == "aten::copy_":
+        actual.pop()
+    return actual
 
 
 def test_a_write_to_a_view_is_a_write_to_what_it_views():
@@ -94,7 +94,7 @@ def program(seed):
             if choice.random() < 0.5:
                 try:
                     known.append(choice.choice(_VIEWS)(tensor))
-                except RuntimeError:  # a view that strides do not allow
+                except RuntimeError:  # a view that the strides do not permit
                     continue
             else:
                 write = choice.choice(_WRITES)
@@ -112,13 +112,13 @@ def test_random_programs_do_the_same_without_writes(block, remove):
     for seed in range(block * 10, block * 10 + 10):
         function = program(seed)
         torch.manual_seed(seed)
-        given = torch.rand(4, 4), torch.rand(4, 2, 4)
-        mine, own = [t.clone() for t in given], [t.clone() for t in given]
+        arguments = torch.rand(4, 4), torch.rand(4, 2, 4)
+        mine, own = [t.clone() for t in arguments], [t.clone() for t in arguments]
         traced = make_fx(functionalize(function, remove=remove), tracing_mode="fake")
-        graph = traced(*given)
+        graph = traced(*arguments)
         assert not writes(graph), seed
         for x, y in zip(graph(*mine), function(*own), strict=True):
-            assert torch.allclose(x, y), seed  # sums of other strides
+            assert torch.allclose(x, y), seed  # sums with other strides
         assert all(map(torch.allclose, mine, own)), seed
 
 
@@ -128,8 +128,8 @@ def test_views_are_copies_where_views_are_removed():
         y.relu_()
         return x.split(1)[0]
 
-    made = functionalize(function, remove="mutations_and_views")
-    graph = make_fx(made)(torch.ones(2, 3))
+    result = functionalize(function, remove="mutations_and_views")
+    graph = make_fx(result)(torch.ones(2, 3))
     names = [str(n.target) for n in graph.graph.nodes if n.op == "call_function"]
     assert names[:4] == [
         *("aten.t_copy.default", "aten.relu.default", "aten.t_copy.default"),

@@ -1,4 +1,4 @@
-"""Graphs for inference: folded constants, fused batch norms, equal calls."""
+"""Graphs for inference: constant folding, fused batch norms, common subexpressions."""
 
 import pytest
 
@@ -77,8 +77,8 @@ def test_a_part_of_a_graph():
     traced = fx.symbolic_trace(lambda x: torch.relu(x + 1) * 2)
     x, add, relu, *_ = traced.graph.nodes
     part = optimization.extract_subgraph(traced, [add, relu], [x], [relu])
-    (found,) = part(torch.tensor([-3.0, 1.0]))
-    assert found.tolist() == [0.0, 2.0]
+    (actual,) = part(torch.tensor([-3.0, 1.0]))
+    assert actual.tolist() == [0.0, 2.0]
 
 
 def test_equal_calls_become_one():
@@ -86,13 +86,13 @@ def test_equal_calls_become_one():
         return x.cos() + x.cos() + torch.rand_like(x) * 0 + torch.rand_like(x) * 0
 
     traced = make_fx(program)(torch.ones(3))
-    found = CSEPass()(traced)
-    names = [str(n.target) for n in found.graph_module.graph.nodes]
-    assert found.modified
+    actual = CSEPass()(traced)
+    names = [str(n.target) for n in actual.graph_module.graph.nodes]
+    assert actual.modified
     assert names.count("aten.cos.default") == 1
     assert names.count("aten.rand_like.default") == 2
     x = torch.randn(3)
-    assert torch.equal(found.graph_module(x), x.cos() + x.cos())
+    assert torch.equal(actual.graph_module(x), x.cos() + x.cos())
 
 
 def test_a_write_separates_equal_calls():
@@ -102,20 +102,20 @@ def test_a_write_separates_equal_calls():
         return before + x.cos()
 
     traced = make_fx(program)(torch.ones(3))
-    found = CSEPass()(traced).graph_module
-    assert torch.equal(found(torch.ones(3)), program(torch.ones(3)))
+    actual = CSEPass()(traced).graph_module
+    assert torch.equal(actual(torch.ones(3)), program(torch.ones(3)))
 
 
-def test_equal_memory_stays_apart_where_it_is_written():
+def test_equal_memory_is_not_shared_if_it_is_written():
     def program(x):
         first, second, third = (torch.zeros_like(x) for _ in range(3))
         first[0].add_(1)
         return first + 2 * second + third
 
     traced = make_fx(program)(torch.ones(3))
-    found = CSEPass()(traced)
-    assert found.modified
-    assert found.graph_module(torch.ones(3)).tolist() == [1.0, 0.0, 0.0]
+    actual = CSEPass()(traced)
+    assert actual.modified
+    assert actual.graph_module(torch.ones(3)).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_ops_that_draw_are_banned():

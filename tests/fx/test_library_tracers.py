@@ -8,7 +8,7 @@ from pellucid.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY, _CodeOnlyMo
 
 
 class _Own(torch.fx.Tracer):
-    """Records the calls of its root, its module's class patched in its own way."""
+    """Records the calls of its root by its own patch of the module's class."""
 
     def trace(self, root, concrete_args=None):
         self.root, forward = root, type(root).forward

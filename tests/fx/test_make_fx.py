@@ -34,8 +34,8 @@ def test_the_graph_computes_what_the_function_computes(mode):
 
     x, y = torch.randn(4, 3), torch.randn(5, 3)
     graph = make_fx(function, tracing_mode=mode)(x, y)
-    for given, expected in zip(graph(x, y), function(x, y), strict=True):
-        assert torch.equal(given, expected)
+    for actual, expected in zip(graph(x, y), function(x, y), strict=True):
+        assert torch.equal(actual, expected)
     assert aten.mm.default in targets(graph)
 
 
@@ -88,8 +88,8 @@ def test_a_symbolic_graph_serves_other_sizes():
 
     graph = make_fx(function, tracing_mode="symbolic")(torch.randn(6, 3, 10, 10))
     x = torch.randn(9, 3, 15, 15)
-    for given, expected in zip(graph(x), function(x), strict=True):
-        assert torch.equal(given, expected)
+    for actual, expected in zip(graph(x), function(x), strict=True):
+        assert torch.equal(actual, expected)
 
 
 def test_a_comparison_of_sizes_becomes_a_guard_with_its_line():
@@ -138,7 +138,7 @@ def test_a_real_tensor_written_in_a_fake_mode_is_returned_as_it_is():
     assert x.tolist() == [1, 1, 1]
 
 
-def test_real_tensors_do_not_mix_with_fake_ones_unasked():
+def test_real_tensors_do_not_mix_with_fake_ones_by_default():
     with FakeTensorMode() as mode:
         fake = mode.from_tensor(torch.ones(3))
     real = torch.ones(3)
@@ -159,10 +159,10 @@ def test_compiled_halves_give_the_gradients_of_the_module(partition):
     compiled = aot_module(other, lambda graph, inputs: graph, partition_fn=partition)
     model(x).square().sum().backward()
     compiled(x).square().sum().backward()
-    for expected, given in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.equal(expected.grad, given.grad)
-    for expected, given in zip(model.buffers(), other.buffers(), strict=True):
-        assert torch.equal(expected, given)
+    for expected, actual in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(expected.grad, actual.grad)
+    for expected, actual in zip(model.buffers(), other.buffers(), strict=True):
+        assert torch.equal(expected, actual)
 
 
 def test_the_least_cut_computes_cheap_values_again():

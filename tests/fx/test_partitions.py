@@ -30,8 +30,8 @@ def test_groups_stay_free_of_cycles():
     module = fx.symbolic_trace(function)
     args = [torch.randn(3) for _ in range(3)]
     partitioner = CapabilityBasedPartitioner(module, ARITHMETIC)
-    found = [{n.name for n in p.nodes} for p in partitioner.propose_partitions()]
-    assert found == [{"add_3", "mul_1", "add_2"}, {"add_1", "mul"}]
+    actual = [{n.name for n in p.nodes} for p in partitioner.propose_partitions()]
+    assert actual == [{"add_3", "mul_1", "add_2"}, {"add_1", "mul"}]
     fused = partitioner.partition_and_fuse()
     calls = [n.target for n in fused.graph.nodes if n.op == "call_module"]
     assert sorted(calls) == ["fused_0", "fused_1"] and "self.fused_1(" in fused.code

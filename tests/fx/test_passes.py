@@ -125,7 +125,7 @@ def test_partitions_are_fused_into_calls():
 
 
 def traced_like(layers, module):
-    """What was traced, over the layers of the one and the weight of the other."""
+    """A traced module with the layers of one and the weight of the other."""
     copy = traced()
     copy.first, copy.second, copy.weight = layers.first, layers.second, module.weight
     return copy
@@ -239,8 +239,8 @@ def test_shapes_are_known_without_values():
 def test_subgraphs_become_modules():
     module = traced()
     copy = fx.Graph()
-    found = copy.graph_copy(module.graph, {})
-    copy.output(found)
+    actual = copy.graph_copy(module.graph, {})
+    copy.output(actual)
     part, renamed = lift_subgraph_as_module(module, copy, "part")
     assert same(part, module) and renamed["first"] == "part.first"
     assert compare_graphs(copy, module.graph)
@@ -265,13 +265,13 @@ def test_arguments_are_given_names():
     assert (
         pair.args == () and pair.kwargs["input"] == "x" and pair.kwargs["eps"] == 1e-5
     )
-    found = normalize_function(
+    actual = normalize_function(
         torch.add,
         ("x", 2),
         arg_types=(torch.Tensor, int),
         normalize_to_only_use_kwargs=True,
     )
-    assert found.kwargs == {"input": "x", "other": 2, "alpha": 1}
+    assert actual.kwargs == {"input": "x", "other": 2, "alpha": 1}
     linear = normalize_module(nn.Sequential(nn.Linear(2, 2)), "0", ("x",))
     assert linear.args == ("x",)
 

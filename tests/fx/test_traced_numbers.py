@@ -23,10 +23,10 @@ CALLS = {
 def test_a_number_may_be_a_proxy(call):
     traced = fx.symbolic_trace(call)
     x = torch.arange(4.0).view(2, 2)
-    found, wanted = traced(x, 1), call(x, 1)
+    actual, wanted = traced(x, 1), call(x, 1)
     if isinstance(wanted, tuple):
-        found, wanted = found[0], wanted[0]
-    assert torch.equal(found, wanted)
+        actual, wanted = actual[0], wanted[0]
+    assert torch.equal(actual, wanted)
     (number,) = [n for n in traced.graph.nodes if n.target == "n"]
     assert number.users
 

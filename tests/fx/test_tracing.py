@@ -1,4 +1,4 @@
-"""``symbolic_trace``: what becomes which node, and the code that comes out."""
+"""``symbolic_trace``: nodes, and the generated code."""
 
 import operator
 
@@ -54,10 +54,10 @@ def test_the_code_of_a_traced_module_is_the_text_that_programs_compare():
 def test_a_traced_module_computes_what_the_module_computes():
     model = Model()
     x = torch.arange(6.0).reshape(3, 2)
-    expected, given = model(x), fx.symbolic_trace(model)(x)
-    assert torch.equal(expected[0], given[0])
-    assert given[1] == 3
-    assert torch.equal(expected[2], given[2])
+    expected, actual = model(x), fx.symbolic_trace(model)(x)
+    assert torch.equal(expected[0], actual[0])
+    assert actual[1] == 3
+    assert torch.equal(expected[2], actual[2])
 
 
 def test_gradients_pass_through_a_traced_module():
@@ -181,7 +181,7 @@ def test_operands_of_einsum_are_recorded_one_by_one():
 
 
 def test_a_rewriting_tracer_records_assertions_of_called_functions_too():
-    program = {}  # pytest gives the asserts of this file another form
+    program = {}  # pytest rewrites the asserts of this file
     exec(
         """
 def shifted(x):

@@ -1,4 +1,4 @@
-"""Kernels for a grid of threads, run on fibers: their bits, and faults they have."""
+"""Kernels for a grid of threads, run on fibers: their bits, and detected faults."""
 
 import dataclasses
 import json
@@ -38,8 +38,8 @@ def launched(name, extents, stored, shapes, params=()):
         arrays.append(array)
         place = (array.ctypes.data, dtype, tuple(extents), tuple(steps))
         operands.append(Operand(*place))
-    given = Launch("test", kernel, 0, tuple(extents), stored, tuple(operands), params)
-    return given, arrays
+    inputs = Launch("test", kernel, 0, tuple(extents), stored, tuple(operands), params)
+    return inputs, arrays
 
 
 def run(launch, order=0, without_barrier=-1):
@@ -59,14 +59,14 @@ BARRIERS = {"sum": 2, "softmax": 4, "product": 2}
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_order_of_threads_and_blocks_does_not_change_a_bit(name):
     launch, arrays = launched(name, *SHAPES[name])
-    found = []
+    actual = []
     for order in ORDERS:
         arrays[0][...] = np.nan
         assert run(launch, order) == 0
-        found.append(arrays[0].copy())
-    assert all(np.array_equal(found[0], other) for other in found)
+        actual.append(arrays[0].copy())
+    assert all(np.array_equal(actual[0], other) for other in actual)
     reference.run(launch, lambda *place: shown(arrays, *place))
-    np.testing.assert_allclose(found[0], arrays[0], 1e-4, 1e-4)
+    np.testing.assert_allclose(actual[0], arrays[0], 1e-4, 1e-4)
 
 
 def shown(arrays, address, dtype, sizes, strides):
@@ -102,14 +102,22 @@ def test_a_failure_is_in_the_status():
 
 
 def grid(emit, words, ranges=b"", order=0):
-    """A kernel that a test writes itself; ``emit`` gets it and its arguments."""
+    """A kernel written by a test; ``emit`` receives it and its arguments."""
     module = GpuModule(emulated=True)
     f, named = module.entry(["to"], [])
     emit(f, named["to"])
     f.ret()
     code = Executable(compile_blob(module.printed(), host_target()))
-    given = (code.address, words, ranges, BLOCKS, THREADS, module.shared_bytes, order)
-    _C._run_grid(*given)
+    arguments = (
+        code.address,
+        words,
+        ranges,
+        BLOCKS,
+        THREADS,
+        module.shared_bytes,
+        order,
+    )
+    _C._run_grid(*arguments)
 
 
 def test_atomic_sums_of_all_threads_arrive():
@@ -140,8 +148,8 @@ def test_a_barrier_that_some_threads_do_not_reach_is_found():
 
 
 def test_lanes_exchange_values():
-    found = np.zeros(THREADS, np.int64)
-    at = found.ctypes.data
+    actual = np.zeros(THREADS, np.int64)
+    at = actual.ctypes.data
 
     def emit(f, to):
         other = f.shuffle_xor(f.thread(), 5)
@@ -149,9 +157,9 @@ def test_lanes_exchange_values():
         f.touch(place, 8, "write_global")
         f.store(other, place)
 
-    ranges = struct.pack("<2Q", at, at + found.nbytes)
+    ranges = struct.pack("<2Q", at, at + actual.nbytes)
     grid(emit, struct.pack("<Q", at), ranges, 3)
-    assert np.array_equal(found, np.arange(THREADS) ^ 5)
+    assert np.array_equal(actual, np.arange(THREADS) ^ 5)
 
 
 PROGRAM = """

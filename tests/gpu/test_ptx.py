@@ -74,8 +74,8 @@ def test_ptxas_takes_them_without_spills(architecture):
     if ptxas is None:
         pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
     for name in CASES:
-        said = assemble(ptx(text_of(name), architecture), ptxas, architecture)
-        assert "0 bytes spill stores" in said, (name, said)
+        message = assemble(ptx(text_of(name), architecture), ptxas, architecture)
+        assert "0 bytes spill stores" in message, (name, message)
 
 
 def test_a_form_without_a_schedule_is_refused():

@@ -39,8 +39,8 @@ def test_agrees_with_numpy(name, dtype):
     operands = operands[: 2 if name in BINARY else 1]
     wanted = expected(name, *(x.astype("complex128") for x in operands))
     tolerance = 1e-6 if dtype == "complex64" else 1e-14
-    found = computed(name, *operands)
-    numpy.testing.assert_allclose(found, wanted, rtol=tolerance, atol=1e-15)
+    actual = computed(name, *operands)
+    numpy.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=1e-15)
 
 
 def test_large_numbers_do_not_overflow_on_the_way():

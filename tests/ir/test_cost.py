@@ -65,7 +65,7 @@ def place_of(e, point):
 
 
 def run_and_count(node, env, extents):
-    """What a machine without registers would do, one point after the other."""
+    """The cost of running the loop point by point without registers."""
     operations, read, written = Counter(), set(), set()
     (store,) = node.attrs.stores
     sizes = [[env[size.attr] for size in v.shape] for v in node.inputs]
@@ -101,8 +101,8 @@ def test_random_loops_cost_what_running_them_counts(seed):
         node, env, extents = random_loop(random.Random(number))
         cost = loop_cost(node, env)
         assert cost.exact, number
-        found = +cost.operations, cost.bytes_read, cost.bytes_written
-        assert found == run_and_count(node, env, extents), number
+        actual = +cost.operations, cost.bytes_read, cost.bytes_written
+        assert actual == run_and_count(node, env, extents), number
 
 
 def test_a_product_takes_two_operations_a_point():

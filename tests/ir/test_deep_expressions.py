@@ -1,4 +1,4 @@
-"""Expressions may nest deeply: nothing recurses, shared parts count once."""
+"""Expressions may nest deeply: no recursion, and shared parts count once."""
 
 import pytest
 

@@ -21,9 +21,11 @@ def test_formats_of_storage_join_nothing():
     [(a, b) for a, b in itertools.product(dtypes.DTYPES, repeat=2) if joined(a, b)],
 )
 def test_promotion_is_symmetric_and_above_both_categories(first, second):
-    found = promote(first, second)
-    assert found == promote(second, first)
-    assert dtypes.is_float(found) == (dtypes.is_float(first) or dtypes.is_float(second))
+    actual = promote(first, second)
+    assert actual == promote(second, first)
+    assert dtypes.is_float(actual) == (
+        dtypes.is_float(first) or dtypes.is_float(second)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The union-find of equal sizes, and what a trace makes of it."""
+"""The union-find of equal sizes, and its use in traces."""
 
 from pellucid_compiler.ir.equal_sizes import EqualSizes
 from pellucid_compiler.ir.expr import const, make, sym

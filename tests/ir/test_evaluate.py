@@ -1,4 +1,4 @@
-"""The meaning of scalar expressions is total, and loads are checked."""
+"""Scalar expressions are total, and loads are checked."""
 
 import math
 
@@ -93,14 +93,14 @@ def test_slopes_are_difference_quotients(name):
     points = np.random.default_rng(0).uniform(low, high, (arity, 8))
     loads = [load(k, (axis(0),), "float64") for k in range(arity)]
     e = make(name, *loads)
-    found = partials(e, lambda leaf: True)
+    actual = partials(e, lambda leaf: True)
     grid, step = [np.arange(8)], 1e-6
     for k, leaf in enumerate(loads):
         above, below = points.copy(), points.copy()
         above[k] += step
         below[k] -= step
         want = evaluate(e, {}, grid, above) - evaluate(e, {}, grid, below)
-        slope = found.get((leaf, False))
+        slope = actual.get((leaf, False))
         got = 0 if slope is None else evaluate(slope, {}, grid, points)
         np.testing.assert_allclose(got, want / (2 * step), rtol=1e-5, atol=1e-6)
 

@@ -43,8 +43,7 @@ AFFINE = {
     "out of range": ((ROW - 2,), (3,), (6,)),
 }
 
-# What writes each element at most once stays a store, if solving it leaves a guard;
-# so does what moves by a stride.
+# Injective stores and strided moves stay stores, if solving them would leave a guard.
 STORES = (
     "shifted",
     "strided",
@@ -60,9 +59,9 @@ STORES = (
 def test_gather_gives_the_same_as_scatter(case):
     index, shape, extents = AFFINE[case]
     graph = scattered(index, [const(n) for n in shape], extents)
-    found = {kind_of(n) for n in graph.nodes}
-    assert found == {"store"} if case in STORES else "store" not in found
-    assert "scatter" not in found
+    actual = {kind_of(n) for n in graph.nodes}
+    assert actual == {"store"} if case in STORES else "store" not in actual
+    assert "scatter" not in actual
     x, want = normal(*extents), np.zeros(shape)
     for point in itertools.product(*map(range, extents)):
         place = tuple(_at(i, point) for i in index)
@@ -139,7 +138,7 @@ def test_strided_gradient_visits_each_tap_of_each_output_once():
 
 @pytest.mark.parametrize("extents", [(3, 40), (40, 3)])
 def test_sums_of_windows_are_solved_for_the_longer_axis(extents):
-    # the sum that is left over is the windows' three taps, not all of their places
+    # the remaining sum is over the windows' three taps, not all positions
     def build(graph, x):
         store = Store((ROW + COL,), element(x, (ROW, COL)), True)
         return emit_loop(graph, map(const, extents), [store], shape=[const(42)])

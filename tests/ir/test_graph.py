@@ -205,9 +205,12 @@ def test_view_map_reads_offset_and_steps():
 
     (node,) = graph_of(build, (2, "float32")).nodes
     assert kind_of(node) == "view"
-    found = view_map(node)
-    assert [repr(o) for o in found.offset] == ["3", "0"]
-    assert [[repr(s) for s in step] for step in found.steps] == [["0", "1"], ["2", "0"]]
+    actual = view_map(node)
+    assert [repr(o) for o in actual.offset] == ["3", "0"]
+    assert [[repr(s) for s in step] for step in actual.steps] == [
+        ["0", "1"],
+        ["2", "0"],
+    ]
 
 
 def test_kinds_are_read_off_the_loops():

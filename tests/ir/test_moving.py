@@ -12,9 +12,9 @@ COMPUTING = ("add.Tensor", "relu", "tril", "constant_pad_nd", "where.self", "sum
 
 
 def graphs_of(name):
-    found = [traced.graph for _, traced, _, _ in calls(name)]
-    assert found and name in REGISTRY
-    return found
+    actual = [traced.graph for _, traced, _, _ in calls(name)]
+    assert actual and name in REGISTRY
+    return actual
 
 
 @pytest.mark.parametrize("name", [*COPYING, *CHOOSING, *COMPUTING])

@@ -172,9 +172,9 @@ def test_store_out_of_bounds_is_an_error_unless_dropped():
 def test_nonzero_binds_its_count():
     def build(graph, x):
         mask = emit_map(graph, x.shape, lambda i, j: element(x, (i, j)) > 0)
-        (found,) = graph.emit(NONZERO, [mask], NonzeroAttrs(graph.fresh_count()))
+        (actual,) = graph.emit(NONZERO, [mask], NonzeroAttrs(graph.fresh_count()))
         return emit_map(
-            graph, found.shape[:1], lambda n: cast(element(found, (n, 0)), F64)
+            graph, actual.shape[:1], lambda n: cast(element(actual, (n, 0)), F64)
         )
 
     got = run(graph_of(build, (2, F64)), [np.array([[1.0, -1.0], [2.0, 3.0]])])[0]

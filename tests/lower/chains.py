@@ -10,8 +10,8 @@ from pellucid_compiler.ir.verify import verify
 
 
 def chain(block, length, num_vectors=0):
-    """``length`` blocks, each of a tensor, a weight of its own and ``num_vectors``
-    vectors that all blocks read.
+    """``length`` blocks, each with a tensor, its own weight and ``num_vectors``
+    vectors that all blocks share.
     """
     graph = Graph("chain")
     rows, columns = sym("x.0"), sym("x.1")
@@ -36,7 +36,7 @@ def product_block(x, weight):
 
 
 def residual_block(x, weight, scale, shift):
-    """A normalised, activated product added to what it was computed from."""
+    """A normalised, activated product added to its input."""
     (columns,) = scale.shape
     y = REGISTRY["layer_norm"](x, [columns], scale, shift, 1e-5)
     return x + REGISTRY["gelu"](REGISTRY["mm"](y, weight), "none")

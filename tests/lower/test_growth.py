@@ -1,4 +1,4 @@
-"""Lowering takes time in proportion to the Graph, and no recursion as deep as it."""
+"""Lowering time is proportional to the Graph, and its recursion depth is bounded."""
 
 import sys
 import time
@@ -60,9 +60,9 @@ def seconds(work, graph):
 @pytest.mark.parametrize("work", [forward, backward])
 @pytest.mark.parametrize("name", BLOCKS)
 def test_four_times_the_blocks_take_about_four_times_as_long(work, name):
-    # From 16 blocks on, groups are as large as they may be.
+    # From 16 blocks on, groups have their maximal size.
     few, many = (chain(BLOCKS[name][0], n, BLOCKS[name][1]) for n in (16, 64))
-    seconds(work, few)  # what the process does once
+    seconds(work, few)  # one-time work of the process
     assert seconds(work, many) < 7 * seconds(work, few)
 
 
@@ -75,7 +75,7 @@ def test_groups_that_run_block_by_block_are_bounded():
 
 @pytest.fixture
 def low_limit():
-    """Little room for recursion: what a test's own frames leave of the usual limit."""
+    """A low recursion limit."""
     before = sys.getrecursionlimit()
     depth = 0
     frame = sys._getframe()

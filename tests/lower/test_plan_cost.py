@@ -37,7 +37,7 @@ def test_random_loops_cost_as_run_what_they_cost_as_written():
         run = total(steps)
         assert run.operations == written.operations, seed
         assert run.bytes_read == written.bytes_read, seed
-        if len(steps) == 1:  # else one number is stored, then expanded
+        if len(steps) == 1:  # otherwise one number is stored, then expanded
             assert run.bytes_written == written.bytes_written, seed
         compared += 1
     assert compared > 150

@@ -11,7 +11,7 @@ MASK = torch.tensor([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]]).bool()
 NAN = float("nan")
 
 
-def made(requires_grad=False):
+def masked_tensor(requires_grad=False):
     return masked.masked_tensor(DATA, MASK, requires_grad)
 
 
@@ -49,24 +49,24 @@ OPS = {
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_an_op_is_numpys_on_masked_arrays(name):
+def test_an_op_agrees_with_numpys_on_masked_arrays(name):
     ours, theirs = OPS[name]
-    found, wanted = whole(ours(made())), theirs(REFERENCE)
-    assert found.shape == wanted.shape
-    assert np.array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(wanted))
-    np.testing.assert_allclose(found.filled(0), wanted.filled(0), rtol=1e-6)
+    actual, wanted = whole(ours(masked_tensor())), theirs(REFERENCE)
+    assert actual.shape == wanted.shape
+    assert np.array_equal(np.ma.getmaskarray(actual), np.ma.getmaskarray(wanted))
+    np.testing.assert_allclose(actual.filled(0), wanted.filled(0), rtol=1e-6)
 
 
 def test_softmax_is_over_what_is_there():
-    found = made().softmax(1).to_tensor(0)
+    actual = masked_tensor().softmax(1).to_tensor(0)
     for row in (0, 2):
         there = MASK[row]
-        assert torch.allclose(found[row][there], DATA[row][there].softmax(0))
-        assert not found[row][~there].any()
+        assert torch.allclose(actual[row][there], DATA[row][there].softmax(0))
+        assert not actual[row][~there].any()
 
 
 def test_a_gradient_has_the_mask_of_its_tensor():
-    x = made(True)
+    x = masked_tensor(True)
     (x * x).sum().backward()
     assert masked.is_masked_tensor(x.grad)
     assert torch.equal(x.grad.get_mask(), MASK)
@@ -74,7 +74,7 @@ def test_a_gradient_has_the_mask_of_its_tensor():
 
 
 def test_gradients_accumulate_and_pass_views():
-    x = made(True)
+    x = masked_tensor(True)
     for _ in range(2):
         x.t()[0].sum().backward()
     wanted = torch.zeros(3, 4)
@@ -90,42 +90,46 @@ def test_gradients_pass_to_the_data_that_a_masked_tensor_is_made_of():
 
 
 def test_where_takes_data_and_mask_of_either_side():
-    found = torch.where(DATA > 0, made(), torch.zeros(3, 4))
-    assert torch.equal(found.get_mask(), MASK | (DATA <= 0))
-    assert torch.equal(found.get_data(), DATA.clamp(min=0))
+    actual = torch.where(DATA > 0, masked_tensor(), torch.zeros(3, 4))
+    assert torch.equal(actual.get_mask(), MASK | (DATA <= 0))
+    assert torch.equal(actual.get_data(), DATA.clamp(min=0))
 
 
 def test_writes_in_place_keep_the_mask():
-    x = made()
+    x = masked_tensor()
     assert x.add_(1).exp_() is x
     assert torch.equal(x.get_data(), (DATA + 1).exp())
     with pytest.raises(RuntimeError, match="not changed in place"):
-        made(True).add_(1)
+        masked_tensor(True).add_(1)
     with torch.no_grad():
-        assert made(True).add_(1).get_data()[0, 0] == 0
+        assert masked_tensor(True).add_(1).get_data()[0, 0] == 0
 
 
 def test_what_is_absent_is_not_shown():
     assert (
-        repr(made()[0])
+        repr(masked_tensor()[0])
         == "MaskedTensor(\n  [ -1.0000,       --,  -0.5000,  -0.2500]\n)"
     )
-    assert repr(made()[0, 1]) == "MaskedTensor(--, False)"
-    assert made()[0, 0].item() == -1
+    assert repr(masked_tensor()[0, 1]) == "MaskedTensor(--, False)"
+    assert masked_tensor()[0, 0].item() == -1
     with pytest.raises(ValueError, match="absent"):
-        made()[0, 1].item()
+        masked_tensor()[0, 1].item()
 
 
 def test_what_does_not_fit_is_refused():
     other = masked.masked_tensor(DATA, ~MASK)
     refused = [
-        (ValueError, "masks must match", lambda: made() + other),
+        (ValueError, "masks must match", lambda: masked_tensor() + other),
         (TypeError, "dtype bool", lambda: masked.masked_tensor(DATA, DATA)),
         (ValueError, "dim", lambda: masked.masked_tensor(DATA, MASK[0])),
         (ValueError, "size", lambda: masked.masked_tensor(DATA, MASK[:2])),
         (TypeError, "must be a Tensor", lambda: masked.masked_tensor([1.0], MASK)),
-        (TypeError, "not defined for masked", lambda: made() @ made().t()),
-        (TypeError, "not defined for masked", lambda: made().max()),
+        (
+            TypeError,
+            "not defined for masked",
+            lambda: masked_tensor() @ masked_tensor().t(),
+        ),
+        (TypeError, "not defined for masked", lambda: masked_tensor().max()),
         (TypeError, "layout", lambda: masked.masked_tensor(DATA.to_sparse(), MASK)),
     ]
     for error, message, call in refused:
@@ -137,10 +141,10 @@ def test_what_does_not_fit_is_refused():
 def test_logsumexp_of_what_a_mask_names(dtype):
     x = torch.tensor([1, 2, 3]).to(dtype)
     mask = torch.tensor([True, False, True])
-    found = masked.logsumexp(x, 0, mask=mask)
+    actual = masked.logsumexp(x, 0, mask=mask)
     want = torch.tensor(np.log(np.exp(1) + np.exp(3))).to(dtype)
-    assert found.dtype is dtype
-    torch.testing.assert_close(found, want)
+    assert actual.dtype is dtype
+    torch.testing.assert_close(actual, want)
 
 
 def test_logsumexp_of_masked_bools_is_refused():

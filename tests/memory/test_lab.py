@@ -1,4 +1,4 @@
-"""The allocator lab: replays, and that `Current` is the allocator that runs."""
+"""The allocator lab: replays, and that `Current` models the running allocator."""
 
 import pytest
 
@@ -24,29 +24,29 @@ def churn():
 
 
 def test_the_current_policy_gives_the_real_counters():
-    for _ in range(2):  # the second time beside what the first left
+    for _ in range(2):  # the second run reuses what the first left
         results = []
         trace = memory.record_trace(lambda results=results: results.append(churn()))
-        found = memory.replay(trace, memory.Current())
+        actual = memory.replay(trace, memory.Current())
         assert len(trace) > 500
-        assert found.live == trace.counters["allocated_bytes"]
-        assert found.resident == trace.counters["reserved_bytes"]
-        assert found.base_calls == trace.counters["num_base_allocations"]
+        assert actual.live == trace.counters["allocated_bytes"]
+        assert actual.resident == trace.counters["reserved_bytes"]
+        assert actual.base_calls == trace.counters["num_base_allocations"]
 
 
 @pytest.mark.parametrize("policy", policies(), ids=lambda policy: type(policy).__name__)
 def test_blocks_of_a_policy_never_overlap(policy):
     trace = memory.record_trace(churn)
-    found = memory.replay(trace, policy)
-    assert found.resident_peak >= found.live_peak > 0
-    assert 0 <= found.fragmentation < 1
-    for begin, end, address, nbytes in found.placed:
-        for other_begin, other_end, other, size in found.placed:
+    actual = memory.replay(trace, policy)
+    assert actual.resident_peak >= actual.live_peak > 0
+    assert 0 <= actual.fragmentation < 1
+    for begin, end, address, nbytes in actual.placed:
+        for other_begin, other_end, other, size in actual.placed:
             together = begin < other_end and other_begin < end
             if together and (begin, address) != (other_begin, other):
                 assert address + nbytes <= other or other + size <= address
-    assert found.svg().count("<rect") == len(found.placed)
-    assert type(policy).__name__ in str(found)
+    assert actual.svg().count("<rect") == len(actual.placed)
+    assert type(policy).__name__ in str(actual)
 
 
 def test_a_policy_of_ones_own():
@@ -58,8 +58,8 @@ def test_a_policy_of_ones_own():
             self.shrink(address, nbytes)
 
     entries = [Entry(1, 100, True), Entry(2, 50, True), Entry(1, 100, False)]
-    found = memory.replay(entries, Bump())
-    assert (found.live_peak, found.resident, found.base_calls) == (150, 50, 2)
+    actual = memory.replay(entries, Bump())
+    assert (actual.live_peak, actual.resident, actual.base_calls) == (150, 50, 2)
     with pytest.raises(NotImplementedError, match="Policy needs take"):
         memory.replay(entries, memory.Policy())
 
@@ -78,7 +78,7 @@ def test_a_small_result_leaves_large_segments_whole():
     results = []
     trace = memory.record_trace(lambda: results.append(large_temporaries()))
     assert trace.counters["reserved_bytes"] <= (512 + 3 * 4) * MIB
-    found = memory.replay(trace, memory.Current())
-    assert found.resident == trace.counters["reserved_bytes"]
+    actual = memory.replay(trace, memory.Current())
+    assert actual.resident == trace.counters["reserved_bytes"]
     splitting = memory.replay(trace, memory.FirstFit())
-    assert splitting.resident_peak >= found.resident_peak
+    assert splitting.resident_peak >= actual.resident_peak

@@ -27,20 +27,20 @@ def training():
 
 
 def test_the_peak_sums_to_the_byte():
-    found = memory.peak(training())
-    assert sum(row.nbytes for row in found.rows) == found.nbytes
+    actual = memory.peak(training())
+    assert sum(row.nbytes for row in actual.rows) == actual.nbytes
     for what in ("line", "module", "op", "phase", "role"):
-        assert sum(found.by(what).values()) == found.nbytes
-    assert all(row.nbytes >= 0 for row in found.rows)
-    roles = found.by("role")
+        assert sum(actual.by(what).values()) == actual.nbytes
+    assert all(row.nbytes >= 0 for row in actual.rows)
+    roles = actual.by("role")
     parameters = 4 * (64 * 256 + 256 + 256 * 64 + 64)
     assert roles["parameter"] >= parameters
     assert roles["optimizer"] >= 2 * parameters
     assert roles["saved"] >= 4 * 128 * 256
-    lines = found.by("line")
+    lines = actual.by("line")
     assert {BEFORE, OWN} < set(lines)
     assert any("test_memory.py" in line for line in lines)
-    assert "peak" in str(found) and found.at
+    assert "peak" in str(actual) and actual.at
 
 
 def test_blocks_end_at_the_allocators_count():
@@ -49,7 +49,7 @@ def test_blocks_end_at_the_allocators_count():
     assert block_curve(log, start)[-1][1] == _C._memory_statistics()["allocated_bytes"]
 
 
-def test_bytes_are_told_by_five_questions():
+def test_bytes_are_reported_by_five_keys():
     with pytest.raises(ValueError, match="by line, module, op, phase, role"):
         memory.peak(training()).by("colour")
 
@@ -65,12 +65,12 @@ def test_holders_are_variables_attributes_lists_and_graphs():
     rows = [tensor[:5]]
     weight = torch.randn(50, requires_grad=True)
     loss = (tensor * weight).sum() + 1
-    found = memory.holders(tensor)
-    assert any(name.startswith("tensor (test_memory.py:") for name in found)
-    assert "Keeper.running" in found
-    assert any(name.startswith("rows[0] (test_memory.py:") for name in found)
+    actual = memory.holders(tensor)
+    assert any(name.startswith("tensor (test_memory.py:") for name in actual)
+    assert "Keeper.running" in actual
+    assert any(name.startswith("rows[0] (test_memory.py:") for name in actual)
     chain = "-> AddBackward0 -> SumBackward0 -> saved by MulBackward0"
-    assert any(name.startswith("loss (") and chain in name for name in found)
+    assert any(name.startswith("loss (") and chain in name for name in actual)
     assert keeper and rows and loss is not None
 
 
@@ -97,12 +97,12 @@ def test_snapshots_have_pytorchs_layout(tmp_path):
         memory.dump_snapshot(tmp_path / "s.pickle")
     finally:
         memory.record_history(None)
-    found = pickle.loads((tmp_path / "s.pickle").read_bytes())
-    assert set(found) >= {"segments", "device_traces", "allocator_settings"}
-    actions = [entry["action"] for entry in found["device_traces"][0]]
+    actual = pickle.loads((tmp_path / "s.pickle").read_bytes())
+    assert set(actual) >= {"segments", "device_traces", "allocator_settings"}
+    actions = [entry["action"] for entry in actual["device_traces"][0]]
     assert actions.count("alloc") >= 3 and actions.count("free_completed") >= 2
     assert actions.count("free_requested") == actions.count("free_completed")
-    (segment,) = [s for s in found["segments"] if s["total_size"] == kept.nbytes]
+    (segment,) = [s for s in actual["segments"] if s["total_size"] == kept.nbytes]
     (block,) = segment["blocks"]
     assert block["state"] == "active_allocated"
     assert block["frames"][0]["filename"].endswith("test_memory.py")
@@ -112,7 +112,7 @@ def test_snapshots_have_pytorchs_layout(tmp_path):
 
 @pytest.fixture
 def unread(monkeypatch):
-    """As if no allocation had been refused in the last seconds, on a fast machine."""
+    """As if no allocation had failed in the last seconds."""
     monkeypatch.setattr(_failure, "_last", float("-inf"))
     monkeypatch.setattr(_failure, "_PATIENCE", float("inf"))
 
@@ -131,7 +131,7 @@ def test_a_refused_allocation_says_who_holds_most():
 
 
 @pytest.mark.usefixtures("unread")
-def test_a_request_larger_than_all_that_is_live_is_told_at_once():
+def test_a_request_larger_than_live_memory_is_reported_at_once():
     with pytest.raises(RuntimeError, match="not enough memory") as refused:
         torch.empty(1 << 45)
     lines = str(refused.value).splitlines()
@@ -143,8 +143,8 @@ def test_a_request_larger_than_all_that_is_live_is_told_at_once():
 def test_the_search_for_holders_ends(monkeypatch):
     monkeypatch.setattr(_failure, "_PATIENCE", -1.0)
     kept = torch.empty(8 << 20)
-    found = _failure.explain(f"there is not enough memory for {kept.nbytes} bytes")
-    assert "of unknown holder" in found
+    actual = _failure.explain(f"there is not enough memory for {kept.nbytes} bytes")
+    assert "of unknown holder" in actual
 
 
 def test_the_summary_adds_up():
@@ -223,6 +223,6 @@ def test_the_search_for_holders_does_not_follow_its_own_records(monkeypatch):
 
     fake = SimpleNamespace(get_referrers=referrers)
     monkeypatch.setattr("pellucid.memory._names.gc", fake)
-    found = memory.holders(w)
-    assert any(name.startswith("total") for name in found)
-    assert count < 100  # each reads all objects; one for each record made 321
+    actual = memory.holders(w)
+    assert any(name.startswith("total") for name in actual)
+    assert count < 100  # each reads all objects; one per record would be 321

@@ -1,6 +1,6 @@
-"""Sample calls on the built runtime, in any dtype and layout, and what is expected.
+"""Sample calls on the built runtime, in any dtype and layout, and expected results.
 
-What is computed where is decided here once: the interpreter (``pellucid_compiler.ir``)
+This file decides what is compared: the interpreter (``pellucid_compiler.ir``)
 runs the Graph of the call's key on NumPy arrays, the runtime runs the op on
 tensors that hold the same values in some layout. Used by every test of this folder.
 """
@@ -23,7 +23,7 @@ from tests.exec.support import native_arguments, run_native
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 4e-3}
 
-# Arguments whose first column is a place: integers of it must stay what they are.
+# Arguments whose first column is an index, which must not change.
 HOLDS_PLACES = {"rois"}
 NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
 
@@ -41,7 +41,7 @@ class Case(NamedTuple):
     refusal: str | None
 
     def native(self, tensors):
-        """The runtime's results for tensors in place of the arrays."""
+        """The runtime's results for tensors instead of the arrays."""
         op = REGISTRY[self.name]
         return run_native(self.name, native_arguments(op, self.call, tensors))
 
@@ -58,7 +58,7 @@ def tensor_names(op, call):
 
 
 def cases(name, dtype, layout="contiguous"):
-    """The sample calls of an op in a dtype, those too that it refuses."""
+    """The sample calls of an op in a dtype, including those that it refuses."""
     op = REGISTRY[name]
     for number, (call, *_) in enumerate(calls(name)):
         key = key_in(call, dtype)
@@ -69,9 +69,9 @@ def cases(name, dtype, layout="contiguous"):
         ]
         if layout == "expanded":
             arrays = [repeated(a, n) for a, n in zip(arrays, names, strict=True)]
-        computed, given, env = promoted(op, key, arrays, call.env)
+        computed, inputs, env = promoted(op, key, arrays, call.env)
         graph = graph_in(name, number, call, computed, dtype)
-        expected = None if graph is None else run(graph, given, env)
+        expected = None if graph is None else run(graph, inputs, env)
         refusal = RECORDED.get((name, number, dtype))
         yield Case(name, call._replace(key=key), arrays, names, expected, refusal)
 
@@ -82,10 +82,10 @@ def promoted(op, key, arrays, env):
         return key, arrays, dict(env)
     options = op.options
     compute = compute_of(op.schema, key, promoted_mask(op), options.int_to_float)
-    items, cast, numbers, given = [], [], dict(env), iter(arrays)
+    items, cast, numbers, inputs = [], [], dict(env), iter(arrays)
     for item, to, argument in zip(key, compute.key, op.schema.arguments, strict=True):
         if isinstance(item, TensorKey):
-            array = next(given)
+            array = next(inputs)
             kept = item.dtype == to.dtype or not options.int_to_float
             cast.append(array if kept else array.astype(to.dtype))
             items.append(item if kept else item._replace(dtype=to.dtype))
@@ -100,16 +100,16 @@ def promoted(op, key, arrays, env):
 
 
 def _whole(array, dtype):
-    """Floats as positive numbers where they become integers: no divisor is 0."""
+    """Floats as positive numbers if they are converted to integers: no divisor is 0."""
     if array.dtype == np.float64 and dtype in INTEGERS:
         return array > 0 if dtype == "bool" else np.floor(np.abs(array) * 3 + 1)
     return array
 
 
 def repeated(array, name):
-    """Its first slice over and over, which an expanded tensor can hold.
+    """Its first slice repeated, as in an expanded tensor.
 
-    Places stay what they are: an order of equal places is not defined.
+    Indices do not change: an order of equal indices is not defined.
     """
     if name in INDEX_NAMES or name.endswith("_lengths") or not array.ndim:
         return array
@@ -117,12 +117,12 @@ def repeated(array, name):
 
 
 def tensor_of(array, dtype=None):
-    """A contiguous tensor; bfloat16 comes as float32."""
+    """A contiguous tensor; bfloat16 is given as float32."""
     tensor = torch.from_numpy(np.array(array, copy=True))
     return tensor if dtype is None else tensor.to(getattr(torch, dtype))
 
 
-def laid_out(array, layout, dtype=None):
+def with_layout(array, layout, dtype=None):
     """A tensor with the array's values in a layout."""
     if layout == "transposed" and array.ndim > 1:
         return tensor_of(np.ascontiguousarray(array.T), dtype).permute(
@@ -143,12 +143,12 @@ LAYOUTS = ("contiguous", "transposed", "stepped", "expanded")
 
 
 def chosen_layout(*words):
-    """One of the layouts, always the same for the same words."""
+    """A layout chosen by a hash of the words."""
     return LAYOUTS[zlib.crc32(" ".join(words).encode()) % len(LAYOUTS)]
 
 
 def storage_dtype(array, dtype):
-    """The dtype that a tensor of the case is given: only bfloat16 hides in float32."""
+    """The dtype of the case's tensors: only bfloat16 is stored in float32 arrays."""
     return dtype if dtype == "bfloat16" and array.dtype == np.float32 else None
 
 
@@ -169,11 +169,15 @@ def assert_refused(case, tensors):
 
 
 def assert_close(tensor, array, tolerance, dtype=None):
-    """Shape and values; the dtype too where the interpreter's array has it."""
-    found = plain(tensor)
-    assert found.shape == array.shape
+    """Shape and values; also the dtype if the interpreter's array has it."""
+    actual = plain(tensor)
+    assert actual.shape == array.shape
     if dtype is not None:
         assert str(tensor.dtype).removeprefix("torch.") == dtype
     np.testing.assert_allclose(
-        found.astype(array.dtype), array, rtol=tolerance, atol=tolerance, equal_nan=True
+        actual.astype(array.dtype),
+        array,
+        rtol=tolerance,
+        atol=tolerance,
+        equal_nan=True,
     )

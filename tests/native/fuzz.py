@@ -1,4 +1,4 @@
-"""Calls ops with random tensors and arguments, sensible and not; prints what is wrong.
+"""Calls ops with random tensors and arguments, valid and invalid; prints failures.
 
     python tests/native/fuzz.py <seed> <count>
 
@@ -35,7 +35,7 @@ NUMBERS = (
     -(2**63),
 )  # fmt: skip
 NONSENSE = (None, "text", [], [1, "a"], {}, object(), 2**70, b"x", 1j, (1, (2,)))
-MEMORY = 2 << 30  # beyond what the process has at the start: absurd sizes fail
+MEMORY = 2 << 30  # beyond the process's initial memory: absurd sizes fail
 
 
 class Fuzzer:
@@ -52,7 +52,7 @@ class Fuzzer:
         return self.random.random() < probability
 
     def new_shape(self):
-        """A shape; mostly one that the tensors of a call share or broadcast to."""
+        """A shape, mostly one that the tensors of a call have or broadcast to."""
         if self.chance(0.7):
             return [1 if self.chance(0.1) else n for n in self.shape]
         if self.chance(0.5):
@@ -89,7 +89,7 @@ class Fuzzer:
         return self.random.randint(-3, 5) if small else self.one_of(NUMBERS)
 
     def value(self, argument):
-        """Something for an argument, mostly of its type."""
+        """A value for an argument, mostly of its type."""
         if self.chance(0.02):
             return self.one_of(NONSENSE)
         if argument.optional and self.chance(0.4):
@@ -135,9 +135,11 @@ class Fuzzer:
 
 
 def read(result):
-    """Look at every element; take gradients where there are any."""
+    """Read every element; compute gradients if there are any."""
     if isinstance(result, torch.Tensor):
-        lists = math.prod(max(size, 1) for size in result.shape)  # also of none
+        lists = math.prod(
+            max(size, 1) for size in result.shape
+        )  # also without elements
         if result.device.type == "cpu" and lists < 100_000:
             result.tolist()
             if result.requires_grad and result.is_floating_point():
@@ -173,18 +175,18 @@ def batched(call):
         return call()
 
     def of_one(x):
-        given = [*call.args[:where], x, *call.args[where + 1 :]]
-        return call.func(*given, **call.keywords)
+        arguments = [*call.args[:where], x, *call.args[where + 1 :]]
+        return call.func(*arguments, **call.keywords)
 
     return torch.func.vmap(of_one)(call.args[where])
 
 
 REFUSED = "refused as it may be"
-MOST_REFUSED = 0.75  # of all actions; 0.6 are, as operands are drawn blindly
+MOST_REFUSED = 0.75  # of all actions; 0.6 are refused, since operands are random
 
 
 def attempt(action):
-    """What is wrong with the action, or None; REFUSED if it gave no result."""
+    """The failure of the action, or None; REFUSED if it had no result."""
     try:
         read(action())
     except ALLOWED as error:
@@ -209,7 +211,7 @@ def limit_memory():
 
 
 def index_of(fuzzer):
-    """What is in the brackets of ``x[...]``, mostly sensible."""
+    """An index ``x[...]``, mostly valid."""
     kinds = (
         lambda: fuzzer.random.randint(-3, 3),
         lambda: slice(fuzzer.number(), fuzzer.number()),
@@ -236,7 +238,7 @@ def write_at(x, index, value):
 
 
 def write_through(x, view, value):
-    """A view of x is written while x waits to be differentiated."""
+    """Writes a view of x before x is differentiated."""
     y = x * 1
     seen = y.exp()
     y[view] = value
@@ -252,7 +254,7 @@ def resized(x, sizes):
 
 
 def tensor_action(fuzzer):
-    """An action on tensors other than a call of an op by its schema."""
+    """An action on tensors that is not the call of an op by its schema."""
     fuzzer.shape = [fuzzer.one_of(SIZES) for _ in range(fuzzer.random.randint(0, 4))]
     x, rank = fuzzer.tensor(), fuzzer.random.randint(0, 3)
     value = fuzzer.tensor() if fuzzer.chance(0.5) else fuzzer.number()
@@ -305,9 +307,9 @@ def describe(value):
         return "[" + ", ".join(map(describe, value)) + "]"
     if isinstance(value, partial):
         name = getattr(value, "label", None) or value.func.__name__
-        given = [*map(describe, value.args)]
-        given += [f"{key}={describe(item)}" for key, item in value.keywords.items()]
-        return f"{name}({', '.join(given)})"
+        inputs = [*map(describe, value.args)]
+        inputs += [f"{key}={describe(item)}" for key, item in value.keywords.items()]
+        return f"{name}({', '.join(inputs)})"
     return repr(value)[:40]
 
 

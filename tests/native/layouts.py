@@ -1,4 +1,5 @@
-"""Calls ops with operands in random layouts; prints where the layout changes a value.
+"""Calls ops with operands in random layouts; prints cases in which the layout changes a
+value.
 
     python tests/native/layouts.py <seed> <count>
 
@@ -68,27 +69,29 @@ class Draw:
             values = self.values.standard_normal(held)
             return np.abs(values) + 0.1 if positive else values
 
-        return self.laid_out(sizes, drawn, repeated)
+        return self.with_layout(sizes, drawn, repeated)
 
     def places(self, bound, *sizes):
         """Integers of [0, bound)."""
-        return self.laid_out(sizes, lambda held: self.values.integers(0, bound, held))
+        return self.with_layout(
+            sizes, lambda held: self.values.integers(0, bound, held)
+        )
 
-    def laid_out(self, sizes, drawn, repeated=True):
-        """A tensor of these sizes, each dim of which has its own stride pattern.
+    def with_layout(self, sizes, drawn, repeated=True):
+        """A tensor of these sizes with a random stride pattern per dim.
 
         ``drawn`` gives the array of the sizes that are held; ``repeated``: dims may be
         expanded.
         """
         rank = range(len(sizes))
-        apart, order = self.chance(0.4), list(rank)
+        strided, order = self.chance(0.4), list(rank)
         if self.chance(0.5):
             self.random.shuffle(order)
         if len(sizes) == 4 and self.chance(0.2):
             order = [0, 2, 3, 1]
         expanded = repeated and self.chance(0.3)
         held = [1 if expanded and self.chance(0.5) else n for n in sizes]
-        steps = [self.one_of(1, 1, 2, 3) if apart else 1 for _ in rank]
+        steps = [self.one_of(1, 1, 2, 3) if strided else 1 for _ in rank]
         starts = [self.random.randrange(step) for step in steps]
         base = np.asarray(drawn([held[k] * steps[k] for k in order]))
         if self.dtype is torch.float32 and base.dtype == np.float64:
@@ -133,18 +136,18 @@ def results_of(function, operands, cotangents):
     return results, list(grads)
 
 
-def difference(found, expected):
-    """What is wrong with a tensor that should equal another, or None."""
-    if found is None or expected is None:
-        return None if found is expected else "one of two gradients is None"
-    if found.shape != expected.shape or found.dtype is not expected.dtype:
-        return f"{found.dtype} {found.shape} for {expected.dtype} {expected.shape}"
-    a, b = found.detach().numpy(), expected.detach().numpy()
-    if not found.is_floating_point():
+def difference(actual, expected):
+    """The difference of a tensor that should equal another, or None."""
+    if actual is None or expected is None:
+        return None if actual is expected else "one of two gradients is None"
+    if actual.shape != expected.shape or actual.dtype is not expected.dtype:
+        return f"{actual.dtype} {actual.shape} for {expected.dtype} {expected.shape}"
+    a, b = actual.detach().numpy(), expected.detach().numpy()
+    if not actual.is_floating_point():
         return None if np.array_equal(a, b) else "differs"
     finite = np.abs(b[np.isfinite(b)])
     scale = max(1.0, finite.max()) if finite.size else 1.0
-    near = TOLERANCE.get(found.dtype, 0.05)
+    near = TOLERANCE.get(actual.dtype, 0.05)
     if np.allclose(a / scale, b / scale, rtol=near, atol=near, equal_nan=True):
         return None
     return f"differs by {np.nanmax(np.abs(a - b)):g}"
@@ -154,29 +157,31 @@ REFUSED = "both refuse the call"
 
 
 def attempt(case, draw):
-    """What is wrong with the case, or None; REFUSED if there is nothing to compare."""
-    given = []
+    """The failure of the case, or None; REFUSED if there is nothing to compare."""
+    inputs = []
 
-    def laid_out(shapes):
-        given.extend(draw.floats(*shape) for shape in shapes)
-        return given
+    def with_layout(shapes):
+        inputs.extend(draw.floats(*shape) for shape in shapes)
+        return inputs
 
     copies = [contiguous(x) for x in case.operands]
-    found = expected = None
+    actual = expected = None
     try:
-        found = results_of(case.function, list(case.operands), laid_out)
+        actual = results_of(case.function, list(case.operands), with_layout)
     except ERRORS as error:
-        found = error
+        actual = error
     try:
         expected = results_of(
-            case.function, copies, lambda shapes: [contiguous(ct) for ct in given]
+            case.function, copies, lambda shapes: [contiguous(ct) for ct in inputs]
         )
     except ERRORS as error:
         expected = error
-    if isinstance(found, Exception) or isinstance(expected, Exception):
-        same = type(found) is type(expected)
-        return REFUSED if same else f"{found!r:.200} for {expected!r:.200}"
-    for kind, these, those in zip(("result", "gradient"), found, expected, strict=True):
+    if isinstance(actual, Exception) or isinstance(expected, Exception):
+        same = type(actual) is type(expected)
+        return REFUSED if same else f"{actual!r:.200} for {expected!r:.200}"
+    for kind, these, those in zip(
+        ("result", "gradient"), actual, expected, strict=True
+    ):
         for k, (a, b) in enumerate(zip(these, those, strict=True)):
             wrong = difference(a, b)
             if wrong:
@@ -235,7 +240,7 @@ def sampled_call(draw):
         if drawn.dtype == np.float64 and draw.dtype is torch.float32:
             drawn = drawn.astype(np.float32)
         zeros = partial(np.zeros, dtype=drawn.dtype)
-        view = draw.laid_out(drawn.shape, zeros, repeated=False)
+        view = draw.with_layout(drawn.shape, zeros, repeated=False)
         return view.copy_(torch.from_numpy(drawn.copy()))
 
     def function(*tensors):
@@ -366,8 +371,8 @@ def recurrence(draw):
     x = draw.floats(steps, draw.size(high=9), module.input_size)
 
     def function(x, *weights):
-        given = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(module, given, (x,))[0]
+        inputs = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(module, inputs, (x,))[0]
 
     return Case(kind, function, x, *weights)
 

@@ -1,9 +1,9 @@
-"""Differentiates random programs again and again: every run must give the same.
+"""Differentiates random programs repeatedly: every run must give the same results.
 
     python tests/native/programs.py <seed> <count> [--threads]
 
-A program calls ops on small tensors, writes in place, switches the recording off and is
-differentiated. Its first run takes the long way; later ones find kept calls and
+A program calls ops on small tensors, writes in place, disables recording and is
+differentiated. Its first run finds nothing cached; later ones use cached calls and
 prepared derivatives (runtime/python/inline_cache.h, autograd/node_facts.h). Around and
 between them come modes, hooks, ops that are registered again, second passes and other
 graphs that run inside of this one. Results and gradients must have the same bits as in
@@ -36,7 +36,7 @@ LIBRARY.define("twice(Tensor x) -> Tensor")
 
 
 def register_twice():
-    """The same kernel and derivative again: the op's cached calls are out of date."""
+    """Registers a kernel and derivative again, which invalidates cached calls."""
     LIBRARY.impl("twice", lambda x: x.clone() * 2, "CPU")
     torch.library.register_autograd(
         "programs::twice", lambda ctx, grad: grad * 2, lib=LIBRARY
@@ -89,7 +89,7 @@ def new_leaves():
 
 
 class Program:
-    """Steps over a list of values, of which the first two are given."""
+    """Steps over a list of values, of which the first two are arguments."""
 
     def __init__(self, seed):
         choose = random.Random(seed)
@@ -107,9 +107,9 @@ class Program:
             for name, which, first, second, recorded in self.steps
         )
 
-    def run(self, given, hook=None):
-        """A number that follows from all values."""
-        values = list(given)
+    def run(self, arguments, hook=None):
+        """A number that depends on all values."""
+        values = list(arguments)
         for name, which, first, second, recorded in self.steps:
             operands = [values[first], values[second]][: 1 if name == "unary" else 2]
             with nullcontext() if recorded else torch.no_grad():
@@ -152,8 +152,8 @@ def copies_saved():
 
 
 PLAIN = (nullcontext, Functions, anomalies)
-# These see ops taken apart, keep values that are written later, or compute otherwise:
-# runs under the same of them are compared.
+# These decompose ops, save values that are written later, or compute otherwise: only
+# runs under the same ones are compared.
 OTHER = (Dispatched, copies_saved)
 OF_THE_PROCESS = (doubles,)  # not while other threads run
 
@@ -166,16 +166,16 @@ def inner_pass(_):
 
 
 def hook_everything(tensor):
-    """Hooks of every sort, which change nothing."""
+    """Hooks of every kind, without effects."""
     tensor.register_hook(lambda grad: grad.view_as(grad))
     tensor.register_hook(inner_pass)
     if tensor.grad_fn is not None:
-        tensor.grad_fn.register_hook(lambda grads, given: grads)
-        tensor.grad_fn.register_prehook(lambda given: given)
+        tensor.grad_fn.register_hook(lambda grads, inputs: grads)
+        tensor.grad_fn.register_prehook(lambda inputs: inputs)
 
 
 def disturb(choose):
-    """What comes between two runs and must change nothing."""
+    """Work between two runs, which must not change the results."""
     kind = choose.randrange(5)
     if kind == 0:
         register_twice()
@@ -192,7 +192,7 @@ def disturb(choose):
 
 
 def outcome(program, forward=(), backward=(), hook=None, way="once"):
-    """The number and the leaves' gradients as text, or what was raised."""
+    """The number and the leaves' gradients as text, or the error."""
     leaves = new_leaves()
     try:
         with ExitStack() as around:
@@ -232,7 +232,7 @@ def differentiate(number, leaves, way):
 
 
 class Runner:
-    """Runs one program in many ways and compares what comes of it."""
+    """Runs one program in many ways and compares the results."""
 
     def __init__(self, program, seed, others):
         self.program, self.others = program, others
@@ -247,28 +247,28 @@ class Runner:
         ]
 
     def run(self):
-        """What is wrong with another run, or None."""
+        """The difference of another run, or None."""
         forward, backward = self.surroundings(), self.surroundings()
         hook = hook_everything if self.choose.random() < 0.2 else None
         way = self.choose.choice(["once", "once", "accumulated", "twice", "second"])
-        found = outcome(self.program, forward, backward, hook, way)
+        actual = outcome(self.program, forward, backward, hook, way)
         key = [
             *(surrounding for surrounding in forward if surrounding in self.others),
             "then",
             *(surrounding for surrounding in backward if surrounding in self.others),
         ]
-        expected = self.expected.setdefault(tuple(key), found)
-        if found == expected:
+        expected = self.expected.setdefault(tuple(key), actual)
+        if actual == expected:
             return None
         how = [getattr(x, "__name__", x) for x in (*forward, "then", *backward)]
-        return f"{how} {way}, hooks: {bool(hook)}: {found} in place of {expected}"
+        return f"{how} {way}, hooks: {bool(hook)}: {actual} in place of {expected}"
 
 
 def alone(program, seed):
-    """What is wrong with a program's runs."""
+    """The differences of a program's runs."""
     runner = Runner(program, seed, OTHER + OF_THE_PROCESS)
-    found = [outcome(program)]
-    runner.expected["then",] = found[0]
+    actual = [outcome(program)]
+    runner.expected["then",] = actual[0]
     for _ in range(RUNS):
         disturb(runner.choose)
         if wrong := runner.run():
@@ -277,7 +277,7 @@ def alone(program, seed):
 
 
 def among_threads(program, seed):
-    """What is wrong with the runs of several threads, and with their common graph."""
+    """The differences of the runs of several threads, and of their common graph."""
     expected = outcome(program)
     shared = None
     if len(expected) == 3:
@@ -289,8 +289,8 @@ def among_threads(program, seed):
         runner = Runner(program, f"{seed} {number}", OTHER)
         runner.expected["then",] = expected
         for _ in range(RUNS):
-            if found := runner.run():
-                wrong.append(found)
+            if actual := runner.run():
+                wrong.append(actual)
             if shared is not None:
                 grads = torch.autograd.grad(
                     shared, leaves, retain_graph=True, allow_unused=True

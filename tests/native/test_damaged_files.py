@@ -1,4 +1,4 @@
-"""Damaged and missing data files: one clear error or a slower way, no crash."""
+"""Damaged and missing data files: one clear error or a slower path, no crash."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ SCRIPT = """
 ANSWER = "[2.0, 4.0, 6.0] 27.474593"
 
 
-# No pack holds the kernels of this.
+# No pack has the kernels of this.
 RARE = """
     from tests.exec.other_files import start_with
 

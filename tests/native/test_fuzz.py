@@ -1,5 +1,5 @@
-"""Random calls never crash and refuse nonsense with PyTorch's error types; random
-programs give the same however often they run, and random layouts change no value.
+"""Random calls never crash and raise PyTorch's error types; random programs give the
+same results in every run, and random layouts change no value.
 """
 
 import subprocess

@@ -1,7 +1,7 @@
 """Gradients of first and second order on the runtime equal the interpreter's.
 
 The interpreter's derivatives are compared with differences in ``tests/declarations``.
-Operands have different layouts, so that derivative kernels see strides too.
+Operands have different layouts, so that derivative kernels see strides, too.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.verify import verify
 from tests.exec.support import native_arguments, run_native
-from tests.native.cases import NAMES, chosen_layout, laid_out
+from tests.native.cases import NAMES, chosen_layout, with_layout
 
 # PyTorch's gradient of the first is not the derivative, and the statistics that the
 # second returns have none; the second derivatives of the gates read more operands than
@@ -52,7 +52,7 @@ class Differentiated:
         """(leaves, results that have a gradient, their cotangents)."""
         op = REGISTRY[self.name]
         tensors = [
-            laid_out(a, chosen_layout(self.name, str(k)))
+            with_layout(a, chosen_layout(self.name, str(k)))
             for k, a in enumerate(self.call.tensors)
         ]
         leaves = [tensors[k].requires_grad_() for k in self.wrt]
@@ -77,10 +77,10 @@ def _direction(random, like):
 @cache
 def differentiable(name):
     """The sample calls in float64 that have a derivative."""
-    if REGISTRY[name].kind == "factory":  # a tensor gives no more than its shape
+    if REGISTRY[name].kind == "factory":  # a tensor of which only the shape is used
         return []
-    found = [Differentiated(name, *c[:2], c[3]) for c in calls(name)]
-    return [case for case in found if case.wrt and case.floats]
+    actual = [Differentiated(name, *c[:2], c[3]) for c in calls(name)]
+    return [case for case in actual if case.wrt and case.floats]
 
 
 DIFFERENTIABLE = [name for name in NAMES if differentiable(name)]
@@ -109,8 +109,8 @@ def test_an_op_without_derivative_records_nothing_or_refuses(name):
             assert not any(r.requires_grad for r in results)
 
 
-def assert_gradients(found, expected):
-    for gradient, array in zip(found, expected, strict=True):
+def assert_gradients(actual, expected):
+    for gradient, array in zip(actual, expected, strict=True):
         got = np.zeros_like(array) if gradient is None else gradient.detach().numpy()
         np.testing.assert_allclose(got, array, rtol=1e-9, atol=1e-9)
 
@@ -120,27 +120,27 @@ def test_gradient(name):
     for case in differentiable(name):
         back = verify(transforms.backward(case.graph, case.wrt))
         leaves, results, cts = case.native()
-        given = [*case.call.tensors, *case.outputs, *case.cts]
-        expected = run(back, given, dict(case.call.env))
+        inputs = [*case.call.tensors, *case.outputs, *case.cts]
+        expected = run(back, inputs, dict(case.call.env))
         assert results
-        found = torch.autograd.grad(results, leaves, cts, allow_unused=True)
-        assert_gradients(found, expected)
+        actual = torch.autograd.grad(results, leaves, cts, allow_unused=True)
+        assert_gradients(actual, expected)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_a_gradient_that_repeats_one_number(name):
-    """What arrives from a sum: its elements are one, at strides of 0."""
+    """The incoming gradient of a sum: one element with strides of 0."""
     for case in differentiable(name):
         leaves, results, _ = case.native()
         assert results
         one = [torch.full((), 0.5, dtype=r.dtype).expand(r.shape) for r in results]
-        found, expected = (
+        actual, expected = (
             torch.autograd.grad(
                 results, leaves, cts, retain_graph=True, allow_unused=True
             )
             for cts in (one, [ct.contiguous() for ct in one])
         )
-        for got, want in zip(found, expected, strict=True):
+        for got, want in zip(actual, expected, strict=True):
             assert (got is None) is (want is None)
             if got is not None:
                 assert torch.allclose(got, want, rtol=1e-9, atol=1e-9, equal_nan=True)
@@ -156,8 +156,8 @@ def test_second_derivative(name):
     for case in differentiable(name):
         back = verify(transforms.vjp(case.graph, case.wrt))
         second = verify(transforms.jvp(back, case.wrt))
-        given = [*case.call.tensors, *case.cts, *case.moves]
-        expected = run(second, given, dict(case.call.env))
+        inputs = [*case.call.tensors, *case.cts, *case.moves]
+        expected = run(second, inputs, dict(case.call.env))
         leaves, results, cts = case.native()
         assert results
         first = torch.autograd.grad(
@@ -168,7 +168,7 @@ def test_second_derivative(name):
             for g, m in zip(first, case.moves, strict=True)
             if g is not None and g.requires_grad
         ]
-        found = [None] * len(leaves)  # a constant gradient has no second one
+        actual = [None] * len(leaves)  # a constant gradient has no second one
         if along:
-            found = torch.autograd.grad(along, leaves, allow_unused=True)
-        assert_gradients(found, expected)
+            actual = torch.autograd.grad(along, leaves, allow_unused=True)
+        assert_gradients(actual, expected)

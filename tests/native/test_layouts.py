@@ -18,29 +18,29 @@ from tests.native.cases import (
     assert_refused,
     cases,
     chosen_layout,
-    laid_out,
     storage_dtype,
     tensor_names,
     tensor_of,
+    with_layout,
 )
 
 
 def tolerance_of(array, dtype):
-    """Of the coarser of the call's dtype and the result's."""
+    """The tolerance of the coarser of the call's dtype and the result's."""
     kept = TOLERANCE.get(str(array.dtype), 0)
     return max(TOLERANCE.get(dtype, TOLERANCE["float32"]), kept)
 
 
 def check(name, dtype, layout):
     for case in cases(name, dtype, layout):
-        tensors = [laid_out(a, layout, storage_dtype(a, dtype)) for a in case.arrays]
+        tensors = [with_layout(a, layout, storage_dtype(a, dtype)) for a in case.arrays]
         if case.refusal:
             assert_refused(case, tensors)
             continue
         results = zip(case.native(tensors), case.expected, strict=True)
-        for k, (found, array) in enumerate(results):
+        for k, (actual, array) in enumerate(results):
             if k not in CHOSEN.get(name, ()):
-                assert_close(found, array, tolerance_of(array, dtype))
+                assert_close(actual, array, tolerance_of(array, dtype))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[1:])
@@ -71,10 +71,10 @@ def test_pointwise_ops_of_no_dims_and_no_elements(name):
         scalars = [tensor_of(a.reshape(-1)[0]) for a in call.tensors]
         whole = [tensor_of(a.reshape(-1)[:1]) for a in call.tensors]
         empty = [tensor_of(np.zeros((0, 3), a.dtype)) for a in call.tensors]
-        found = run_native(name, native_arguments(op, call, scalars))
+        actual = run_native(name, native_arguments(op, call, scalars))
         wanted = run_native(name, native_arguments(op, call, whole))
         nothing = run_native(name, native_arguments(op, call, empty))
-        for a, b, c in zip(found, wanted, nothing, strict=True):
+        for a, b, c in zip(actual, wanted, nothing, strict=True):
             assert a.shape == () and c.shape == (0, 3)
             np.testing.assert_allclose(a.numpy(), b.numpy()[0], rtol=1e-6)
 
@@ -97,7 +97,7 @@ RANKED = [name for name in NAMES if name not in POINTWISE and has_sizes(name)]
 
 @pytest.mark.parametrize("name", RANKED)
 def test_tensors_without_elements_give_what_the_graph_gives(name):
-    """Each size in turn becomes 0, in all tensors: the results or a refusal."""
+    """Sets each size to 0 in all tensors: equal results, or a refusal."""
     op = REGISTRY[name]
     for call, *_ in calls(name):
         for size in sorted({n for a in call.tensors for n in a.shape}):
@@ -113,12 +113,12 @@ def test_tensors_without_elements_give_what_the_graph_gives(name):
                 continue
             leaves = [tensors[k].requires_grad_() for k in differentiable_inputs(graph)]
             results = run_native(name, arguments)
-            for found, array in zip(results, expected, strict=True):
-                assert_close(found, array, TOLERANCE["float64"], str(array.dtype))
+            for actual, array in zip(results, expected, strict=True):
+                assert_close(actual, array, TOLERANCE["float64"], str(array.dtype))
             moving = [r.sum().real for r in results if r.requires_grad]
             if moving:
-                found = torch.autograd.grad(moving, leaves, allow_unused=True)
-                for gradient, leaf in zip(found, leaves, strict=True):
+                actual = torch.autograd.grad(moving, leaves, allow_unused=True)
+                for gradient, leaf in zip(actual, leaves, strict=True):
                     assert gradient is None or gradient.shape == leaf.shape
 
 
@@ -135,8 +135,8 @@ def test_meta_tensors_have_the_shapes_of_results(name):
     op = REGISTRY[name]
     for call, _, _, outputs in calls(name):
         tensors = [tensor_of(a).to("meta") for a in call.tensors]
-        found = run_native(name, native_arguments(op, call, tensors))
-        for tensor, array in zip(found, outputs, strict=True):
+        actual = run_native(name, native_arguments(op, call, tensors))
+        for tensor, array in zip(actual, outputs, strict=True):
             assert tensor.device.type == "meta"
             assert tuple(tensor.shape) == array.shape
             assert str(tensor.dtype).removeprefix("torch.") == str(array.dtype)

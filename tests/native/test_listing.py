@@ -1,4 +1,4 @@
-"""What the runtime lists of its ops is what they were declared as."""
+"""The runtime's listing of its ops equals the declarations."""
 
 import pellucid_compiler.catalogue
 from pellucid import _C
@@ -9,8 +9,8 @@ def test_every_op_is_listed_under_its_kind():
     assert pellucid_compiler.catalogue
     listed = {entry[0]: entry[1] for entry in _C._list_ops()}
     kinds = {op.full_name: op.kind for op in REGISTRY.values()}
-    found = {
+    actual = {
         name: listed[f"aten::{name}"] for name in kinds if f"aten::{name}" in listed
     }
-    assert len(found) > 300 and found == {name: kinds[name] for name in found}
+    assert len(actual) > 300 and actual == {name: kinds[name] for name in actual}
     assert kinds["cat"] == "join"

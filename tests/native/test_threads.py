@@ -1,4 +1,4 @@
-"""Processes of their own: how many threads, and kernels that several ask for first."""
+"""Separate processes: numbers of threads, and kernels that several request first."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-# No pack holds this kernel, and the call is large enough to be shared between threads.
+# No pack has this kernel, and the call is large enough to be split across threads.
 LARGE = """
     import pellucid as torch
 

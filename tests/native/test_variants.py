@@ -8,7 +8,7 @@ import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from tests.exec.support import native_arguments, run_native
-from tests.native.cases import NAMES, laid_out, tensor_of
+from tests.native.cases import NAMES, tensor_of, with_layout
 
 INPLACE = [n for n in NAMES if inplace_schema(REGISTRY[n]) is not None]
 OUT = [n for n in NAMES if out_schema(REGISTRY[n]) is not None]
@@ -40,8 +40,8 @@ def call_form(schema, arguments, outputs=()):
 def test_in_place_forms_write_self(name, layout):
     op, call, results = sample(name)
     tensors = [tensor_of(a) for a in call.tensors]
-    own = tensors[0] = laid_out(np.array(call.tensors[0]), layout)
-    fits = op.kind == "view" or (  # which gives its own tensor other sizes
+    own = tensors[0] = with_layout(np.array(call.tensors[0]), layout)
+    fits = op.kind == "view" or (  # which changes the sizes of its tensor
         results[0].shape == own.shape and torch.can_cast(results[0].dtype, own.dtype)
     )
     version = own._version
@@ -62,7 +62,7 @@ def destinations(results, layout):
     made = []
     for result in results:
         tensor = torch.zeros(result.shape, dtype=result.dtype)
-        made.append(laid_out(tensor.numpy(), layout))
+        made.append(with_layout(tensor.numpy(), layout))
     return made
 
 
@@ -70,10 +70,10 @@ def destinations(results, layout):
 @pytest.mark.parametrize("name", OUT)
 def test_out_is_filled_in_its_layout(name, layout):
     op, call, results = sample(name)
-    given = destinations(results, layout)
-    strides = [t.stride() for t in given]
-    call_form(out_schema(op), native_arguments(op, call), given)
-    for tensor, stride, result in zip(given, strides, results, strict=True):
+    outputs = destinations(results, layout)
+    strides = [t.stride() for t in outputs]
+    call_form(out_schema(op), native_arguments(op, call), outputs)
+    for tensor, stride, result in zip(outputs, strides, results, strict=True):
         assert tensor.stride() == stride
         np.testing.assert_allclose(
             tensor.numpy(), result.numpy(), rtol=1e-6, equal_nan=True
@@ -83,9 +83,9 @@ def test_out_is_filled_in_its_layout(name, layout):
 @pytest.mark.parametrize("name", OUT)
 def test_an_empty_out_is_resized(name):
     op, call, results = sample(name)
-    given = [torch.empty(0, dtype=r.dtype) for r in results]
-    call_form(out_schema(op), native_arguments(op, call), given)
-    for tensor, result in zip(given, results, strict=True):
+    outputs = [torch.empty(0, dtype=r.dtype) for r in results]
+    call_form(out_schema(op), native_arguments(op, call), outputs)
+    for tensor, result in zip(outputs, results, strict=True):
         assert tensor.shape == result.shape
         np.testing.assert_allclose(
             tensor.numpy(), result.numpy(), rtol=1e-6, equal_nan=True
@@ -98,7 +98,7 @@ COMPUTES_IN_OUT = {
     for name in OUT
     if REGISTRY[name].kind in ("factory", "reduction", "scan")
     and any(argument.name == "dtype" for argument in REGISTRY[name].schema.arguments)
-} - {"mean", "mean.dim", "linalg_vector_norm"}  # which have no integers
+} - {"mean", "mean.dim", "linalg_vector_norm"}  # which do not support integers
 LESSER = {"f": torch.int64, "c": torch.float32, "i": torch.bool, "u": torch.bool}
 
 
@@ -114,14 +114,14 @@ NARROWED = [name for name in OUT if any(map(lesser, sample(name)[2]))]
 @pytest.mark.parametrize("name", NARROWED)
 def test_an_out_of_a_lesser_dtype_is_refused_or_computed_in(name):
     op, call, results = sample(name)
-    given = [torch.empty(r.shape, dtype=r.dtype) for r in results]
+    outputs = [torch.empty(r.shape, dtype=r.dtype) for r in results]
     first = next(k for k, r in enumerate(results) if lesser(r))
-    given[first] = torch.empty(results[first].shape, dtype=lesser(results[first]))
+    outputs[first] = torch.empty(results[first].shape, dtype=lesser(results[first]))
     arguments = native_arguments(op, call)
     if name in COMPUTES_IN_OUT:
-        call_form(out_schema(op), arguments, given)
-        assert given[first].dtype == lesser(results[first])
+        call_form(out_schema(op), arguments, outputs)
+        assert outputs[first].dtype == lesser(results[first])
     else:
         with pytest.raises(RuntimeError) as refusal:
-            call_form(out_schema(op), arguments, given)
+            call_form(out_schema(op), arguments, outputs)
         assert len(str(refusal.value).splitlines()) <= 10

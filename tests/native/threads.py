@@ -16,11 +16,11 @@ import pellucid as torch
 from pellucid.utils.data import DataLoader, TensorDataset
 
 THREADS = 4
-LARGE = 1 << 17  # elements: enough for the pool to share an op
+LARGE = 1 << 17  # elements: enough to split an op across the pool
 
 
 def together(work):
-    """``work(k)`` on all threads, which start at one moment; raises what they raise."""
+    """``work(k)`` on all threads, which start simultaneously; reraises their errors."""
     errors = []
     barrier = threading.Barrier(THREADS)
 
@@ -41,9 +41,9 @@ def together(work):
 
 
 def gradient_of_recurrence(layer, sequences):
-    """Blocks of examples run both ways on threads of their own."""
-    given = sequences.clone().requires_grad_()
-    (grad,) = torch.autograd.grad(layer(given)[0].sum(), given)
+    """Blocks of examples run in both directions on several threads."""
+    inputs = sequences.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(layer(inputs)[0].sum(), inputs)
     return grad.sum()
 
 
@@ -91,21 +91,21 @@ def differentiate_into_shared_leaves(_):
 
 
 def share_matrices(_):
-    """LAPACK is found by all of them at once, and called from the pool."""
+    """All threads load LAPACK at once, and call it from the pool."""
     batch = torch.arange(40.0 * 24 * 24).sin().reshape(40, 24, 24)
     calls = (torch.linalg.inv, torch.linalg.svdvals, torch.linalg.det)
-    found = []
+    actual = []
 
     def work(number):
         order = calls[number % len(calls) :] + calls[: number % len(calls)]
-        found.append({call: call(batch).sum().item() for call in order})
+        actual.append({call: call(batch).sum().item() for call in order})
 
     together(work)
-    assert all(results == found[0] for results in found)
+    assert all(results == actual[0] for results in actual)
 
 
 def hand_tensors_over(_):
-    """Tensors are made by one thread and let go by another."""
+    """Tensors are created by one thread and freed by another."""
     shelf = []
 
     def work(number):

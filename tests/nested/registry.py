@@ -46,9 +46,9 @@ class Case:
 
     def arguments(self, tensors, shift=0):
         """The call's arguments with other tensors, dims counted ``shift`` further."""
-        leaves, given = list(self.call.leaves), iter(tensors)
+        leaves, inputs = list(self.call.leaves), iter(tensors)
         for place in self.call.places:
-            leaves[place] = next(given)
+            leaves[place] = next(inputs)
         args = list(tree_unflatten(leaves, self.call.spec))
         for k, argument in enumerate(self.op.schema.arguments[: len(args)]):
             if shift and argument.name in _DIMS:
@@ -94,8 +94,8 @@ class Case:
         return torch.tensor([0, *self.lengths]).cumsum(0)
 
     def run(self, tensors, shift=0):
-        found = self.call.op(*self.arguments(tensors, shift))
-        return _results(found)
+        actual = self.call.op(*self.arguments(tensors, shift))
+        return _results(actual)
 
     def on_examples(self, examples):
         """The results of each example."""
@@ -127,11 +127,11 @@ def _shifted(value, shift):
     return value
 
 
-def _results(found):
-    if is_tensor(found):
-        return [found]
+def _results(actual):
+    if is_tensor(actual):
+        return [actual]
     flat = []
-    for each in found if isinstance(found, list | tuple) else ():
+    for each in actual if isinstance(actual, list | tuple) else ():
         flat += _results(each) if each is not None else []
     return flat
 
@@ -139,12 +139,12 @@ def _results(found):
 @cache
 def cases(name):
     """Up to two calls with examples of several lengths, of which the op takes each."""
-    found = []
+    actual = []
     for call in native_calls(name):
         case = _case(name, call)
         if case is not None:
-            found.append(case)
-    return found
+            actual.append(case)
+    return actual
 
 
 def _case(name, call):
@@ -173,40 +173,40 @@ def outcome(name):
     """ "" if the op on jagged tensors is the op on each example with gradients, else
     what it is.
     """
-    found = {outcome_of(case) for case in cases(name)}
-    if not found:
+    actual = {outcome_of(case) for case in cases(name)}
+    if not actual:
         return "no sample has two examples"
-    wrong = [each for each in found if each.startswith(("differs", "gradient"))]
-    return min(wrong or found, key=lambda each: (bool(each), each))
+    wrong = [each for each in actual if each.startswith(("differs", "gradient"))]
+    return min(wrong or actual, key=lambda each: (bool(each), each))
 
 
 def outcome_of(case):
     """The same of one call."""
     try:
-        found = case.on_nested(case.values(), case.offsets())
+        actual = case.on_nested(case.values(), case.offsets())
     except (NotImplementedError, RuntimeError, IndexError, ValueError, TypeError) as e:
         return f"refused: {str(e).splitlines()[0]}"
     if case.op.kind == "random":
         return "random"
     try:
-        return differs(case, found) or _gradients(case)
+        return differs(case, actual) or _gradients(case)
     except NotImplementedError:  # the op has no derivative
         return "no gradient"
 
 
-def differs(case, found):
+def differs(case, actual):
     """ "differs" unless the results are those of the examples."""
     if case.names_no_dims():
         expected = [[each] for each in case.on_whole(case.values())]
-        found = [each.unsqueeze(0) for each in found]
+        actual = [each.unsqueeze(0) for each in actual]
     else:
         expected = list(zip(*case.on_examples(case.examples), strict=True))
-    is_same = len(found) == len(expected) and all(map(_same, found, expected))
+    is_same = len(actual) == len(expected) and all(map(_same, actual, expected))
     return "" if is_same else "differs"
 
 
-def _same(found, expected):
-    pieces = found.unbind() if found.is_nested or found.dim() else ()
+def _same(actual, expected):
+    pieces = actual.unbind() if actual.is_nested or actual.dim() else ()
     return len(pieces) == len(expected) and all(
         a.shape == b.shape
         and a.dtype == b.dtype
@@ -227,8 +227,8 @@ def _weighted(results):
 
 
 def _gradients(case):
-    given = case.values()
-    values = [v.clone().requires_grad_(v.is_floating_point()) for v in given]
+    inputs = case.values()
+    values = [v.clone().requires_grad_(v.is_floating_point()) for v in inputs]
     leaves = [v for v in values if v.requires_grad]
     if case.names_no_dims():
         rows = [case.on_whole(values)]
@@ -238,10 +238,10 @@ def _gradients(case):
     expected = sum(map(_weighted, rows))
     if not is_tensor(expected):
         return "no gradient"
-    found = case.on_nested(values, case.offsets())
+    actual = case.on_nested(values, case.offsets())
     if not case.names_no_dims():
-        found = zip(*(each.unbind() for each in found), strict=True)
-    total = sum(map(_weighted, [found] if case.names_no_dims() else found))
+        actual = zip(*(each.unbind() for each in actual), strict=True)
+    total = sum(map(_weighted, [actual] if case.names_no_dims() else actual))
     if not is_tensor(total):
         return "gradient is missing"
     first = torch.autograd.grad(expected, leaves, materialize_grads=True)

@@ -11,8 +11,8 @@ def _examples():
     return [torch.randn(n, 8) for n in (2, 5, 1)]
 
 
-def _nested(**given):
-    return torch.nested.nested_tensor(_examples(), layout=torch.jagged, **given)
+def _nested(**arguments):
+    return torch.nested.nested_tensor(_examples(), layout=torch.jagged, **arguments)
 
 
 LAYERS = {
@@ -35,10 +35,10 @@ def test_attention_and_encoders():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
     encoder = nn.TransformerEncoder(layer, 2)
     x = _nested(requires_grad=True)
-    found = encoder(x)
-    for one, each in zip(found.unbind(), _examples(), strict=True):
+    actual = encoder(x)
+    for one, each in zip(actual.unbind(), _examples(), strict=True):
         torch.testing.assert_close(one, encoder(each[None])[0])
-    found.sum().backward()
+    actual.sum().backward()
     assert all(p.grad is not None for p in encoder.parameters())
     assert x.grad.shape == x.shape
     with pytest.raises(RuntimeError, match="need_weights"):
@@ -51,8 +51,8 @@ def test_a_mask_is_cut_to_each_example(per_head):
     mask = torch.rand(*((6,) if per_head else ()), 5, 5) > 0.6
     mask[..., range(5), range(5)] = False
     x = _nested()
-    found, _ = layer(x, x, x, attn_mask=mask, need_weights=False)
-    for k, (one, each) in enumerate(zip(found.unbind(), _examples(), strict=True)):
+    actual, _ = layer(x, x, x, attn_mask=mask, need_weights=False)
+    for k, (one, each) in enumerate(zip(actual.unbind(), _examples(), strict=True)):
         own = mask[2 * k : 2 * k + 2] if per_head else mask
         own = own[..., : len(each), : len(each)]
         expected, _ = layer(*[each[None]] * 3, attn_mask=own, need_weights=False)
@@ -68,23 +68,23 @@ def test_an_encoder_leaves_padding_out():
     padding[0, 4:] = padding[2, 1:] = True
     rows = []
     hook = encoder.layers[0].linear1.register_forward_hook(
-        lambda module, given, out: rows.append(given[0].numel() // 8)
+        lambda module, inputs, out: rows.append(inputs[0].numel() // 8)
     )
     with torch.no_grad():
-        found = encoder(x, src_key_padding_mask=padding)
+        actual = encoder(x, src_key_padding_mask=padding)
         encoder.enable_nested_tensor = False
         padded = encoder(x, src_key_padding_mask=padding)
     hook.remove()
-    assert rows == [11, 18] and found[padding].unique().tolist() == [0.0]
-    torch.testing.assert_close(found[~padding], padded[~padding])
+    assert rows == [11, 18] and actual[padding].unique().tolist() == [0.0]
+    torch.testing.assert_close(actual[~padding], padded[~padding])
 
 
 def test_embedding():
     words = torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged)
     table = nn.Embedding(5, 4)
-    found = table(words)
-    assert [tuple(each.shape) for each in found.unbind()] == [(2, 4), (1, 4)]
-    found.sum(1).sum().backward()
+    actual = table(words)
+    assert [tuple(each.shape) for each in actual.unbind()] == [(2, 4), (1, 4)]
+    actual.sum(1).sum().backward()
     assert table.weight.grad.sum(1).tolist() == [0.0, 4.0, 4.0, 4.0, 0.0]
 
 

@@ -63,8 +63,8 @@ def _gradients(results, leaves):
     return torch.autograd.grad(total, leaves)
 
 
-def _assert_alike(found, expected):
-    for one, other in zip(found, expected, strict=True):
+def _assert_alike(actual, expected):
+    for one, other in zip(actual, expected, strict=True):
         torch.testing.assert_close(one, other)
 
 
@@ -74,9 +74,9 @@ def test_an_op_is_the_op_on_each_example(name):
     leaves = [each.requires_grad_() for each in _examples()]
     expected = [of_example(each) for each in leaves]
     x = torch.nested.nested_tensor(_examples(), layout=torch.jagged, requires_grad=True)
-    found = of_batch(x).unbind()
-    _assert_alike(found, expected)
-    (grad,) = _gradients(found, [x])
+    actual = of_batch(x).unbind()
+    _assert_alike(actual, expected)
+    (grad,) = _gradients(actual, [x])
     assert grad.is_nested and grad.shape == x.shape
     _assert_alike(grad.unbind(), _gradients(expected, leaves))
 
@@ -88,9 +88,9 @@ def test_the_strided_layout_does_the_same(name):
     of_batch, of_example = OPS[name]
     leaves = [each.requires_grad_() for each in _examples()]
     x = torch.nested.nested_tensor(_examples(), requires_grad=True)
-    found, expected = of_batch(x).unbind(), [of_example(each) for each in leaves]
-    _assert_alike(found, expected)
-    (grad,) = _gradients(found, [x])
+    actual, expected = of_batch(x).unbind(), [of_example(each) for each in leaves]
+    _assert_alike(actual, expected)
+    (grad,) = _gradients(actual, [x])
     _assert_alike(grad.unbind(), _gradients(expected, leaves))
 
 
@@ -107,11 +107,11 @@ def test_reductions_of_all_elements_and_of_batch_and_rows():
 def test_dense_operands_meet_rows_once_per_example_or_padded():
     x = torch.nested.nested_tensor(_examples(), layout=torch.jagged)
     each = torch.arange(12.0).view(3, 1, 4).requires_grad_()
-    found = x * each
+    actual = x * each
     _assert_alike(
-        found.unbind(), [e * w for e, w in zip(_examples(), each, strict=True)]
+        actual.unbind(), [e * w for e, w in zip(_examples(), each, strict=True)]
     )
-    found.sum().backward()
+    actual.sum().backward()
     sums = torch.stack([e.sum(0) for e in _examples()])
     torch.testing.assert_close(each.grad, sums.unsqueeze(1))
     padded = torch.arange(60.0).view(3, 5, 4)
@@ -146,16 +146,16 @@ def test_vmap_is_a_function_of_each_example():
     examples, weight = _examples(), torch.ones(4, requires_grad=True)
     for layout in (torch.strided, torch.jagged):
         x = torch.nested.nested_tensor(examples, layout=layout)
-        found = torch.func.vmap(lambda e, w, k: (e * k @ w, e.sum(0)), (0, None, 0))(
+        actual = torch.func.vmap(lambda e, w, k: (e * k @ w, e.sum(0)), (0, None, 0))(
             x, weight, torch.arange(3.0)
         )
-        assert all(each.is_nested for each in found)
+        assert all(each.is_nested for each in actual)
         for k, each in enumerate(examples):
-            torch.testing.assert_close(found[0][k], each * k @ weight)
-            torch.testing.assert_close(found[1][k], each.sum(0))
+            torch.testing.assert_close(actual[0][k], each * k @ weight)
+            torch.testing.assert_close(actual[1][k], each.sum(0))
         gradients = torch.func.vmap(torch.func.grad(lambda e: (e**3).sum()))(x)
         _assert_alike(gradients.unbind(), [3 * each**2 for each in examples])
-    (grad,) = torch.autograd.grad(found[0].values().sum(), weight)
+    (grad,) = torch.autograd.grad(actual[0].values().sum(), weight)
     torch.testing.assert_close(grad, (examples[1] + 2 * examples[2].sum(0)).sum(0))
 
 
@@ -170,11 +170,11 @@ def test_random_ops_under_vmap_ask_for_a_kind_of_randomness():
 def test_jvp_has_the_derivatives_of_each_example():
     x = torch.nested.nested_tensor(_examples(), layout=torch.jagged)
     tangent = torch.nested.nested_tensor_from_jagged(x.values().sin(), x.offsets())
-    found = torch.func.jvp(lambda t: t.softmax(1) * t, (x,), (tangent,))
+    actual = torch.func.jvp(lambda t: t.softmax(1) * t, (x,), (tangent,))
     expected = [
         torch.func.jvp(lambda e: e.softmax(0) * e, (e,), (t,))
         for e, t in zip(x.unbind(), tangent.unbind(), strict=True)
     ]
-    _assert_alike(found[0].unbind(), [primal for primal, _ in expected])
-    _assert_alike(found[1].unbind(), [moved for _, moved in expected])
-    assert not found[1].requires_grad
+    _assert_alike(actual[0].unbind(), [primal for primal, _ in expected])
+    _assert_alike(actual[1].unbind(), [moved for _, moved in expected])
+    assert not actual[1].requires_grad

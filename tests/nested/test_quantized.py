@@ -49,13 +49,13 @@ def test_attention_over_an_int8_cache_is_that_of_its_numbers():
         [torch.randn(n, 64) for n in lengths], layout=torch.jagged
     )
     stored, queries = CACHE["quantized"](rows), torch.randn(3, 1, 64)
-    found = CACHE["attend"](queries, stored, stored)
+    actual = CACHE["attend"](queries, stored, stored)
     for k, own in enumerate(stored.dequantize().unbind()):
         heads = [t.unflatten(-1, (4, -1)).transpose(0, 1) for t in (queries[k], own)]
         expected = torch.nn.functional.scaled_dot_product_attention(
             heads[0], heads[1], heads[1]
         )
-        torch.testing.assert_close(found[k], expected.transpose(0, 1).flatten(1))
+        torch.testing.assert_close(actual[k], expected.transpose(0, 1).flatten(1))
 
 
 def test_the_example_prints_memory_and_error(capsys):

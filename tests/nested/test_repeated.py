@@ -9,9 +9,9 @@ F = torch.nn.functional
 MATRIX, ROW = torch.arange(12.0).view(3, 4) / 10, torch.arange(4.0)
 
 
-def _jagged(lengths, **given):
+def _jagged(lengths, **arguments):
     examples = [torch.randn(n, 4) for n in lengths]
-    return torch.nested.nested_tensor(examples, layout=torch.jagged, **given)
+    return torch.nested.nested_tensor(examples, layout=torch.jagged, **arguments)
 
 
 # On a nested tensor, and whether repeated calls run on the values at once.
@@ -32,13 +32,13 @@ CALLS = {
 @pytest.fixture
 def asked(monkeypatch):
     """The ops whose rules ran in Python."""
-    found = []
+    actual = []
 
     def choose(op):
         rule, names = original(op)
 
         def counted(op, bound):
-            found.append(op)
+            actual.append(op)
             return rule(op, bound)
 
         return counted, names
@@ -46,7 +46,7 @@ def asked(monkeypatch):
     original = answers._choose
     monkeypatch.setattr(answers, "_choose", choose)
     monkeypatch.setattr(answers, "_chosen", {})
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -56,10 +56,10 @@ def test_a_repeated_call_of_another_structure_gives_its_own_result(name, asked):
         for lengths in ((2, 3), (2, 3), (4, 1), (0, 5)):
             x = _jagged(lengths)
             asked.clear()
-            found = call(x)
-            assert found.offsets() is not None and found.shape[1] == x.shape[1]
+            actual = call(x)
+            assert actual.offsets() is not None and actual.shape[1] == x.shape[1]
             expected = [call(_alone(each))[0] for each in x.unbind()]
-            for one, other in zip(found.unbind(), expected, strict=True):
+            for one, other in zip(actual.unbind(), expected, strict=True):
                 torch.testing.assert_close(one, other)
         asked.clear()
         call(_jagged((3, 2)))
@@ -98,9 +98,9 @@ def test_holes_stay_holes():
     offsets, lengths = torch.tensor([0, 3, 6]), torch.tensor([2, 1])
     x = torch.nested.nested_tensor_from_jagged(torch.randn(6, 4), offsets, lengths)
     for _ in range(3):
-        found = x.neg()
-        assert found.numel() == 12 and found.lengths() is x.lengths()
-        torch.testing.assert_close(found[1], -x[1])
+        actual = x.neg()
+        assert actual.numel() == 12 and actual.lengths() is x.lengths()
+        torch.testing.assert_close(actual[1], -x[1])
 
 
 def test_sparse_tensors_of_one_pattern_repeat():

@@ -14,8 +14,8 @@ VALUES = torch.arange(12.0).view(6, 2)
 OFFSETS = torch.tensor([0, 2, 6])
 
 
-def _jagged(**given):
-    return torch.nested.nested_tensor_from_jagged(VALUES.clone(), OFFSETS, **given)
+def _jagged(**arguments):
+    return torch.nested.nested_tensor_from_jagged(VALUES.clone(), OFFSETS, **arguments)
 
 
 def test_sizes_of_a_jagged_tensor():
@@ -44,8 +44,8 @@ def test_constructors_copy_or_pass_gradients(layout):
     leaf = torch.ones(2, 3, requires_grad=True)
     copied = torch.nested.nested_tensor([leaf, leaf], layout=layout)
     assert not copied.requires_grad
-    made = torch.nested.as_nested_tensor([leaf, leaf * 2], layout=layout)
-    sum(each.sum() for each in made.unbind()).backward()
+    result = torch.nested.as_nested_tensor([leaf, leaf * 2], layout=layout)
+    sum(each.sum() for each in result.unbind()).backward()
     assert leaf.grad.tolist() == [[3.0] * 3] * 2
 
 
@@ -116,10 +116,10 @@ def _saved(x):
 @pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
 def test_copies_and_files(through, layout):
     x = torch.nested.nested_tensor(list(VALUES.split([2, 4])), layout=layout)
-    found = through(x)
-    assert found.layout is layout
-    assert [e.tolist() for e in found.unbind()] == [e.tolist() for e in x.unbind()]
-    found.unbind()[0].zero_()
+    actual = through(x)
+    assert actual.layout is layout
+    assert [e.tolist() for e in actual.unbind()] == [e.tolist() for e in x.unbind()]
+    actual.unbind()[0].zero_()
     assert x.unbind()[0].sum() == 6
 
 
@@ -209,9 +209,9 @@ LENGTHS = {
 def test_which_dim_is_ragged_does_not_depend_on_the_lengths(name, lengths):
     function, expected = LENGTHS[name]
     examples = [torch.rand(n, 3, 3) + 1 for n in lengths]
-    found = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
-    assert _ragged_dims(found) == expected and found.is_nested == bool(expected)
-    for example, part in zip(examples, found.unbind(), strict=True):
+    actual = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
+    assert _ragged_dims(actual) == expected and actual.is_nested == bool(expected)
+    for example, part in zip(examples, actual.unbind(), strict=True):
         alone = torch.nested.nested_tensor([example], layout=torch.jagged)
         torch.testing.assert_close(part, function(alone)[0])
 
@@ -234,7 +234,7 @@ def test_the_ragged_dim_is_found_where_other_dims_have_its_size(
     function, axis, lengths
 ):
     examples = [torch.randn(n, 3, 3) for n in lengths]
-    found = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
-    assert _ragged_dims(found) == [axis]
-    for example, part in zip(examples, found.unbind(), strict=True):
+    actual = function(torch.nested.nested_tensor(examples, layout=torch.jagged))
+    assert _ragged_dims(actual) == [axis]
+    for example, part in zip(examples, actual.unbind(), strict=True):
         torch.testing.assert_close(part, function(example[None])[0])

@@ -24,8 +24,8 @@ def resized(x, *size, mode="bilinear", **options):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_values(mode):
-    found = resized(ROW.expand(1, 1, 2, 7), 2, 3, mode=mode)
-    assert_close(found, torch.tensor(SMALLER[mode]).expand(1, 1, 2, 3))
+    actual = resized(ROW.expand(1, 1, 2, 7), 2, 3, mode=mode)
+    assert_close(actual, torch.tensor(SMALLER[mode]).expand(1, 1, 2, 3))
 
 
 @pytest.mark.parametrize("mode", MODES)

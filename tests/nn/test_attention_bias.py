@@ -18,10 +18,10 @@ def test_attention_under_a_bias_is_attention_under_its_mask(make, sizes):
     mask = bias._materialize()
     assert mask.shape == sizes and repr(bias) == repr(mask)
     sees = mask.any(1)  # without a key to see, a row is 0 or NaN
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    actual = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    torch.testing.assert_close(found[:, :, sees], expected[:, :, sees])
-    found[:, :, sees].sum().backward()
+    torch.testing.assert_close(actual[:, :, sees], expected[:, :, sees])
+    actual[:, :, sees].sum().backward()
     assert query.grad is not None
 
 

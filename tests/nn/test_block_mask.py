@@ -25,7 +25,7 @@ def mask():
     return create_block_mask(causal, 1, 2, 300, 520)
 
 
-def test_blocks_that_are_left_whole_are_apart(mask):
+def test_full_blocks_are_listed_separately(mask):
     assert mask.kv_num_blocks[0, 0].tolist() == [1, 1, 3]
     assert mask.kv_indices[0, 0, 1].tolist() == [1, 0, 2, 3, 4]
     assert mask.full_kv_num_blocks[0, 0].tolist() == [0, 1, 0]
@@ -82,10 +82,10 @@ def test_slices_keep_four_dims_and_lose_the_function(mask):
 
 def test_masks_of_counts_and_indices(mask):
     parts = mask.kv_num_blocks, mask.kv_indices
-    made = BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=(64, 128))
-    assert made.seq_lengths == (192, 640)
-    assert made.q_num_blocks[0, 0].tolist() == [2, 2, 1, 0, 0]
-    assert made.to_dense()[0, 0, 1].tolist() == [0, 1, 0, 0, 0]
+    result = BlockMask.from_kv_blocks(*parts, BLOCK_SIZE=(64, 128))
+    assert result.seq_lengths == (192, 640)
+    assert result.q_num_blocks[0, 0].tolist() == [2, 2, 1, 0, 0]
+    assert result.to_dense()[0, 0, 1].tolist() == [0, 1, 0, 0, 0]
     bare = BlockMask.from_kv_blocks(*parts, compute_q_blocks=False)
     assert bare.q_indices is None
     assert len(bare.to("cpu").as_tuple()) == 17

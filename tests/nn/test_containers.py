@@ -117,6 +117,6 @@ def test_parameter_dict_registers_tensors_under_keys():
 
 def test_the_old_container_warns():
     with pytest.warns(FutureWarning, match="use nn.Module"):
-        found = nn.Container(first=nn.ReLU(), second=nn.Tanh())
-    assert isinstance(found.second, nn.Tanh)
-    assert [name for name, _ in found.named_children()] == ["first", "second"]
+        actual = nn.Container(first=nn.ReLU(), second=nn.Tanh())
+    assert isinstance(actual.second, nn.Tanh)
+    assert [name for name, _ in actual.named_children()] == ["first", "second"]

@@ -21,9 +21,9 @@ def test_they_are_those_of_autograd(dims, options):
     of_input = getattr(nn.functional.grad, f"conv{dims}d_input")
     of_weight = getattr(nn.grad, f"conv{dims}d_weight")
     with torch.no_grad():
-        found = (
+        actual = (
             of_input(x.shape, weight, grad, **options),
             of_weight(x, weight.shape, grad, **options),
         )
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, wanted, strict=True):
         assert_close(one, other, rtol=1e-4, atol=1e-4)

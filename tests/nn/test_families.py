@@ -128,8 +128,8 @@ def test_the_first_of_ties_takes_the_gradient():
 def test_padding_counts_in_means_by_default():
     x = torch.ones(1, 1, 3)
     assert F.avg_pool1d(x, 2, 2, 1).flatten().tolist() == [0.5, 1.0]
-    found = F.avg_pool1d(x, 2, 2, 1, count_include_pad=False)
-    assert found.flatten().tolist() == [1.0, 1.0]
+    actual = F.avg_pool1d(x, 2, 2, 1, count_include_pad=False)
+    assert actual.flatten().tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
@@ -234,10 +234,10 @@ def test_packed_sequences_are_run_one_by_one(bidirectional):
     sequences = [ramp(n, 3) + n for n in lengths]
     packed = nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False)
     output, last = layer(packed)
-    found = nn.utils.rnn.unpack_sequence(output)
+    actual = nn.utils.rnn.unpack_sequence(output)
     for k, sequence in enumerate(sequences):
         alone, end = layer(sequence)
-        assert close(found[k], alone, atol=1e-6)
+        assert close(actual[k], alone, atol=1e-6)
         assert close(last[:, k], end, atol=1e-6)
 
 
@@ -309,8 +309,8 @@ def test_losses_agree_with_their_formulas():
     assert close(F.cosine_similarity(x, y), cosine, atol=1e-6)
     rows, columns = x.reshape(1, 4, 3), y.reshape(4, 1, 3)  # broadcast before norms
     whole = rows.expand(4, 4, 3), columns.expand(4, 4, 3)
-    found = F.cosine_similarity(rows, columns, -2)
-    assert close(found, F.cosine_similarity(*whole, -2), atol=1e-6)
+    actual = F.cosine_similarity(rows, columns, -2)
+    assert close(actual, F.cosine_similarity(*whole, -2), atol=1e-6)
     expected = torch.where(sign > 0, 1 - cosine, cosine.clamp_min(0)).mean()
     assert close(F.cosine_embedding_loss(x, y, sign), expected, atol=1e-6)
     poisson = (x.exp() - y * x).mean()
@@ -362,8 +362,8 @@ def test_lazy_layers_take_shapes_from_the_first_input():
 def test_embedding_bags_reduce_rows():
     table = ramp(6, 3)
     indices, offsets = torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])
-    found = F.embedding_bag(indices, table, offsets, mode="sum")
-    assert close(found, torch.stack([table[[1, 2, 4]].sum(0), table[5]]))
+    actual = F.embedding_bag(indices, table, offsets, mode="sum")
+    assert close(actual, torch.stack([table[[1, 2, 4]].sum(0), table[5]]))
     rows = torch.tensor([[0, 1], [2, 3]])
     assert close(F.embedding_bag(rows, table), table[rows].mean(1))
     assert close(F.embedding_bag(rows, table, mode="max"), table[rows].amax(1))

@@ -32,8 +32,8 @@ def test_without_functions_it_is_attention(heads):
 def test_a_mask_by_a_function_of_positions(heads):
     mask = create_block_mask(causal, None, None, 10, 10, device="cpu", BLOCK_SIZE=4)
     expected = scaled_dot_product_attention(*heads, is_causal=True)
-    found = flex_attention(*heads, block_mask=mask)
-    assert torch.allclose(found, expected, atol=1e-6)
+    actual = flex_attention(*heads, block_mask=mask)
+    assert torch.allclose(actual, expected, atol=1e-6)
     assert mask.shape == (1, 1, 10, 10)
     assert mask.to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     assert mask.kv_num_blocks.tolist() == [[[1, 1, 3]]]
@@ -48,13 +48,13 @@ def test_a_function_of_scores_and_its_gradient(heads):
     def nearer(score, b, h, q, kv):
         return score - (h + 1) * (q - kv).abs()
 
-    found, sums = flex_attention(query, key, value, nearer, return_lse=True)
+    actual, sums = flex_attention(query, key, value, nearer, return_lse=True)
     places = torch.arange(10)
     bias = -(places[:, None] - places).abs() * torch.arange(1, 5).view(4, 1, 1)
     expected = scaled_dot_product_attention(query, key, value, attn_mask=bias.float())
-    assert torch.allclose(found, expected, atol=1e-5)
+    assert torch.allclose(actual, expected, atol=1e-5)
     assert sums.shape == (2, 4, 10)
-    (first,) = torch.autograd.grad(found.sum(), query)
+    (first,) = torch.autograd.grad(actual.sum(), query)
     (second,) = torch.autograd.grad(expected.sum(), query)
     assert torch.allclose(first, second, atol=1e-5)
 
@@ -68,9 +68,9 @@ def test_heads_share_keys(heads):
     query, key, value = heads
     with pytest.raises(ValueError, match="enable_gqa"):
         flex_attention(query, key[:, :2], value[:, :2])
-    found = flex_attention(query, key[:, :2], value[:, :2], enable_gqa=True)
+    actual = flex_attention(query, key[:, :2], value[:, :2], enable_gqa=True)
     more = [t[:, :2].repeat_interleave(2, 1) for t in (key, value)]
-    assert torch.allclose(found, flex_attention(query, *more))
+    assert torch.allclose(actual, flex_attention(query, *more))
 
 
 def test_masks_combine():

@@ -13,15 +13,15 @@ F = torch.nn.functional
 
 
 def leaf(*shape):
-    made = torch.Generator().manual_seed(sum(shape) + len(shape))
-    return torch.randn(shape, dtype=torch.float64, generator=made).requires_grad_()
+    result = torch.Generator().manual_seed(sum(shape) + len(shape))
+    return torch.randn(shape, dtype=torch.float64, generator=result).requires_grad_()
 
 
 def of_channels(train):
     x, weight, bias = leaf(4, 3, 5), leaf(3), leaf(3)
     running = torch.ones(3).double() * 0.3, torch.ones(3).double() * 1.7
-    given = x, weight, bias, *(t.clone() for t in running), train, 0.1, 1e-5
-    y, mean, rstd = torch.native_batch_norm(*given)
+    arguments = x, weight, bias, *(t.clone() for t in running), train, 0.1, 1e-5
+    y, mean, rstd = torch.native_batch_norm(*arguments)
     return (y, [x, weight, bias]), lambda grad: aten.native_batch_norm_backward(
         grad, x, weight, *running, mean, rstd, train, 1e-5, [True] * 3
     )
@@ -124,9 +124,9 @@ def test_it_gives_what_autograd_gives(name):
     (y, leaves), backward = CASES[name]()
     grad = torch.linspace(0.5, 1.5, y.numel(), dtype=y.dtype).view(y.shape)
     wanted = torch.autograd.grad(y, leaves, grad)
-    found = backward(grad)
-    found = [found] if isinstance(found, torch.Tensor) else found
-    for f, w in zip(found, wanted, strict=True):
+    actual = backward(grad)
+    actual = [actual] if isinstance(actual, torch.Tensor) else actual
+    for f, w in zip(actual, wanted, strict=True):
         torch.testing.assert_close(f, w)
 
 

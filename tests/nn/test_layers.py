@@ -210,5 +210,5 @@ def test_dropout_of_channels_warns_of_other_dimensions():
 def test_means_of_integers_lose_their_fraction_for_divisors_of_both_signs():
     x = torch.tensor([[[1, 2], [-1, -2]]])
     for divisor, expected in ((2, [1, -1]), (-2, [-1, 1])):
-        found = F.avg_pool2d(x, (1, 2), divisor_override=divisor)
-        assert found.flatten().tolist() == expected
+        actual = F.avg_pool2d(x, (1, 2), divisor_override=divisor)
+        assert actual.flatten().tolist() == expected

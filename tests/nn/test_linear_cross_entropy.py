@@ -19,25 +19,25 @@ def operands():
     return (rows, classes, bias), torch.tensor([0, 1, -100, 3, 4, 0, 2])
 
 
-def reference(given, target, **options):
-    return F.cross_entropy(F.linear(*given), target, **options)
+def reference(arguments, target, **options):
+    return F.cross_entropy(F.linear(*arguments), target, **options)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("options", [None, nn.LinearCrossEntropyOptions(), PIECES])
 @pytest.mark.parametrize("weight", [None, torch.tensor([0.5, 1, 2, 0.1, 3])])
 def test_values_and_gradients(reduction, options, weight):
-    given, target = operands()
-    rows, classes, bias = given
-    found = F.linear_cross_entropy(
+    inputs, target = operands()
+    rows, classes, bias = inputs
+    actual = F.linear_cross_entropy(
         rows, classes, target, linear_bias=bias, weight=weight, reduction=reduction,
         options=options,
     )  # fmt: skip
-    wanted = reference(given, target, weight=weight, reduction=reduction)
-    assert_close(found, wanted)
-    grads = torch.autograd.grad(found.sum(), given)
+    wanted = reference(inputs, target, weight=weight, reduction=reduction)
+    assert_close(actual, wanted)
+    grads = torch.autograd.grad(actual.sum(), inputs)
     for grad, other in zip(
-        grads, torch.autograd.grad(wanted.sum(), given), strict=True
+        grads, torch.autograd.grad(wanted.sum(), inputs), strict=True
     ):
         assert_close(grad, other)
 
@@ -54,8 +54,8 @@ def test_several_dims_of_classes_and_probabilities():
 
 def test_pieces_are_as_large_as_the_options_say():
     def rows(**options):
-        given = nn.LinearCrossEntropyOptions(**options)
-        return _rows_of_a_piece(given, 100, 8, 64)
+        inputs = nn.LinearCrossEntropyOptions(**options)
+        return _rows_of_a_piece(inputs, 100, 8, 64)
 
     assert rows(batch_chunk_size=3, chunking_method=None) == 3
     assert rows(chunking_method="aspect_ratio") == 16

@@ -54,10 +54,10 @@ def test_gradients_go_to_the_elements_at_the_indices(dims, options):
     *most, ceil_mode = options
     pooled, places = POOLS[dims](x, *most, ceil_mode=ceil_mode, return_indices=True)
     weight = torch.randn(pooled.shape, dtype=x.dtype)
-    (found,) = torch.autograd.grad((POOLS[dims](x, *options) * weight).sum(), x)
+    (actual,) = torch.autograd.grad((POOLS[dims](x, *options) * weight).sum(), x)
     flat = torch.zeros(2, 3, x[0, 0].numel(), dtype=x.dtype)
     flat.scatter_add_(2, places.flatten(2), weight.flatten(2))
-    assert torch.allclose(found, flat.view(x.shape))
+    assert torch.allclose(actual, flat.view(x.shape))
 
 
 def test_nan_wins_and_lowest_elements_have_places():
@@ -71,10 +71,10 @@ def test_nan_wins_and_lowest_elements_have_places():
 
 def test_bits_do_not_depend_on_the_number_of_threads():
     x = torch.randn(8, 16, 64, 64, requires_grad=True)
-    threads, found = torch.get_num_threads(), []
+    threads, actual = torch.get_num_threads(), []
     for count in (1, 3):
         torch.set_num_threads(count)
         pooled = functional.max_pool2d(x, 3, 2, 1)
-        found.append((pooled.detach(), *torch.autograd.grad(pooled.sum(), x)))
+        actual.append((pooled.detach(), *torch.autograd.grad(pooled.sum(), x)))
     torch.set_num_threads(threads)
-    assert all(map(torch.equal, *found))
+    assert all(map(torch.equal, *actual))

@@ -24,8 +24,8 @@ def test_the_result_has_the_dtype_of_the_input(name, dtype):
     x = torch.tensor([[1.0, 2, -3, 4], [0.5, -1, 2, 8], [3, 3, 1, -2]])
     weight = torch.tensor([1.0, 2, 3, 4])
     leaves = {}
-    for kind, given in (("float32", x), ("half", x.to(dtype))):
-        leaf = given.requires_grad_()
+    for kind, inputs in (("float32", x), ("half", x.to(dtype))):
+        leaf = inputs.requires_grad_()
         w, b = (weight.clone().requires_grad_() for _ in range(2))
         y = NORMS[name](leaf, w, b)
         assert y.dtype == leaf.dtype

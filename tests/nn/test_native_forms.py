@@ -16,15 +16,15 @@ def test_statistics_move_as_batch_norm_moves_them():
     F.batch_norm(x, *wanted, training=True)
     torch.testing.assert_close(mean, x.mean((0, 2)))
     torch.testing.assert_close(variance, x.var((0, 2), correction=0))
-    for found, other in zip(moved, wanted, strict=True):
-        torch.testing.assert_close(found, other)
+    for actual, other in zip(moved, wanted, strict=True):
+        torch.testing.assert_close(actual, other)
 
 
 def test_results_go_where_out_says():
     x, labels = torch.randn(3, 4).log_softmax(1), torch.tensor([0, 3, 1])
     loss, weight = torch.empty(0), torch.empty(0)
-    given = x, labels, None, 1, -100
-    aten.nll_loss_forward.output(*given, output=loss, total_weight=weight)
+    arguments = x, labels, None, 1, -100
+    aten.nll_loss_forward.output(*arguments, output=loss, total_weight=weight)
     assert loss.item() == F.nll_loss(x, labels).item()
     assert weight.item() == 3
 

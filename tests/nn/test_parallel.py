@@ -34,8 +34,8 @@ class Network(nn.Module):
 
 def test_structures_are_cut_and_joined_again():
     x = torch.arange(10.0).reshape(5, 2)
-    given = [x, {"y": (x, "word")}, Pair(x, x + 1)]
-    first, second = scatter(given, DEVICES)
+    inputs = [x, {"y": (x, "word")}, Pair(x, x + 1)]
+    first, second = scatter(inputs, DEVICES)
     assert [len(first[0]), len(second[0])] == [3, 2]
     assert second[1]["y"][1] == "word"
     assert isinstance(first[2], Pair)
@@ -54,11 +54,11 @@ def test_gradients_of_copies_are_those_of_the_network():
     copies = replicate(network, DEVICES)
     assert not list(copies[0].parameters())
     assert copies[0].first is copies[0].second is not network.first
-    found = torch.cat(
+    actual = torch.cat(
         [copy(part) for copy, part in zip(copies, x.split(3), strict=True)]
     )
-    assert torch.allclose(found, network(x))
-    found.square().sum().backward()
+    assert torch.allclose(actual, network(x))
+    actual.square().sum().backward()
     weight = network.first.weight
     (expected,) = torch.autograd.grad(network(x).square().sum(), weight)
     assert torch.allclose(weight.grad, expected)
@@ -75,9 +75,9 @@ def test_modules_are_called_in_threads_with_the_settings_of_the_caller():
 
     x = torch.ones(2, 2, requires_grad=True)
     with torch.no_grad(), torch.autocast("cpu"):
-        found = parallel_apply([Probe(), Probe()], [x, (x,)], [{}, {"scale": 3}])
-    assert [y[0, 0].item() for y in found] == [2, 6]
-    assert all(y.dtype is torch.bfloat16 and not y.requires_grad for y in found)
+        actual = parallel_apply([Probe(), Probe()], [x, (x,)], [{}, {"scale": 3}])
+    assert [y[0, 0].item() for y in actual] == [2, 6]
+    assert all(y.dtype is torch.bfloat16 and not y.requires_grad for y in actual)
     assert len({*seen, threading.current_thread()}) == 3
     with pytest.raises(RuntimeError) as error:
         parallel_apply([Probe(), Probe()], [x, x[:1]])
@@ -89,5 +89,5 @@ def test_modules_are_called_in_threads_with_the_settings_of_the_caller():
 @pytest.mark.parametrize("devices", [None, ["cpu"], DEVICES, ["cpu"] * 9])
 def test_a_batch_in_parts_has_the_results_of_the_whole(devices):
     network, x = Network(), torch.randn(5, 3)
-    found = data_parallel(network, x, devices, module_kwargs={"shift": 1})
-    assert torch.allclose(found, network(x) + 1)
+    actual = data_parallel(network, x, devices, module_kwargs={"shift": 1})
+    assert torch.allclose(actual, network(x) + 1)

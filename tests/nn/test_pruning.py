@@ -52,7 +52,7 @@ def mask(layers):
 
 
 @pytest.mark.parametrize(("options", "expected"), MASKS)
-def test_the_least_blocks_are_masked(options, expected):
+def test_the_smallest_blocks_are_masked(options, expected):
     layers, sparsifier = prepared([{"tensor_fqn": "0.weight"}], **options)
     assert (mask(layers) == 1).all()
     sparsifier.step()
@@ -135,9 +135,9 @@ def test_masked_layers_are_converted():
     class Dense(nn.Linear):
         @classmethod
         def from_dense(cls, layer):
-            made = cls(layer.in_features, layer.out_features)
-            made.zeros = int((layer.weight == 0).sum())
-            return made
+            result = cls(layer.in_features, layer.out_features)
+            result.zeros = int((layer.weight == 0).sum())
+            return result
 
     layers, sparsifier = prepared([{"tensor_fqn": "0.weight"}])
     sparsifier.step()
@@ -151,27 +151,27 @@ def test_masked_layers_are_converted():
 def levels(make, count=6):
     _, sparsifier = prepared(sparsity_level=0.8)
     scheduler = make(sparsifier)
-    found = [sparsifier.groups[0]["sparsity_level"]]
+    actual = [sparsifier.groups[0]["sparsity_level"]]
     for _ in range(count):
         sparsifier.step()
         scheduler.step()
-        found.append(scheduler.get_last_sl()[1])
-    return found
+        actual.append(scheduler.get_last_sl()[1])
+    return actual
 
 
 def test_levels_follow_a_function():
-    found = levels(lambda s: pruning.LambdaSL(s, lambda step: 1 - 0.5**step), 3)
-    assert found == pytest.approx([0, 0.4, 0.6, 0.7])
-    found = levels(lambda s: pruning.LambdaSL(s, [lambda _: 1, lambda t: t]), 1)
-    assert found == pytest.approx([0.8, 0.8])
+    actual = levels(lambda s: pruning.LambdaSL(s, lambda step: 1 - 0.5**step), 3)
+    assert actual == pytest.approx([0, 0.4, 0.6, 0.7])
+    actual = levels(lambda s: pruning.LambdaSL(s, [lambda _: 1, lambda t: t]), 1)
+    assert actual == pytest.approx([0.8, 0.8])
 
 
 def test_levels_rise_by_a_cube():
-    found = levels(lambda s: pruning.CubicSL(s, 0.1, 1, 2, 6))
+    actual = levels(lambda s: pruning.CubicSL(s, 0.1, 1, 2, 6))
     expected = [0.1, 0.1, 0.260822, 0.394907, 0.504688, 0.592593, 0.661053]
-    assert found == pytest.approx(expected, abs=1e-6)
-    found = levels(lambda s: pruning.CubicSL(s, [0.1] * 2, 2, 1, 3, True))
-    assert found == pytest.approx([0, 0, 0.1, 0.592593, 0.774074, 0.8, 0.8], abs=1e-6)
+    assert actual == pytest.approx(expected, abs=1e-6)
+    actual = levels(lambda s: pruning.CubicSL(s, [0.1] * 2, 2, 1, 3, True))
+    assert actual == pytest.approx([0, 0, 0.1, 0.592593, 0.774074, 0.8, 0.8], abs=1e-6)
 
 
 def test_schedules_have_a_state(capsys):

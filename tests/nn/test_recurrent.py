@@ -66,10 +66,10 @@ def test_values_and_gradients_are_those_of_the_formulas(kind, options, sizes):
     layer = layer_of(kind, hidden, **options)
     x = torch.randn(time, batch, INPUT, dtype=torch.float64, requires_grad=True)
     inputs = [x, *layer.parameters()]
-    found, expected = layer(x)[0], stepwise(layer, x)
-    assert torch.allclose(found, expected)
+    actual, expected = layer(x)[0], stepwise(layer, x)
+    assert torch.allclose(actual, expected)
     weight = torch.randn_like(expected)
-    grads = torch.autograd.grad((found * weight).sum(), inputs)
+    grads = torch.autograd.grad((actual * weight).sum(), inputs)
     for grad, wanted in zip(
         grads, torch.autograd.grad((expected * weight).sum(), inputs), strict=True
     ):
@@ -84,8 +84,8 @@ def test_layers_have_second_derivatives(kind):
     names, weights = zip(*layer.named_parameters(), strict=True)
 
     def outputs(x, *weights):
-        given = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(layer, given, (x,))[0]
+        inputs = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(layer, inputs, (x,))[0]
 
     inputs = (x, *weights)
     assert gradcheck(outputs, inputs, fast_mode=True)
@@ -151,8 +151,8 @@ def test_any_number_of_steps_passes_gradients_to_weights(kind, time, bidirection
     names = [n for n, _ in layer.named_parameters() if "weight_hh" in n]
 
     def outputs(*weights):
-        given = dict(zip(names, weights, strict=True))
-        return torch.func.functional_call(layer, given, (x,))[0]
+        inputs = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(layer, inputs, (x,))[0]
 
     assert gradcheck(outputs, tuple(layer.get_parameter(n) for n in names))
 
@@ -178,15 +178,15 @@ def test_bits_do_not_depend_on_the_number_of_threads(kind, sizes):
     layer = layer_of(kind, hidden, bidirectional=True)
     x = torch.randn(time, batch, INPUT, dtype=torch.float64)
     threads = torch.get_num_threads()
-    found = []
+    actual = []
     for count in (1, 2, 3):
         torch.set_num_threads(count)
         layer.zero_grad()
         layer(x)[0].sum().backward()
-        found.append([p.grad for p in layer.parameters()])
+        actual.append([p.grad for p in layer.parameters()])
     torch.set_num_threads(threads)
-    for grads in found[1:]:
-        assert all(map(torch.equal, grads, found[0]))
+    for grads in actual[1:]:
+        assert all(map(torch.equal, grads, actual[0]))
 
 
 def test_an_empty_batch_gives_empty_outputs():
@@ -213,15 +213,15 @@ def test_recurrent_functions_are_the_layers(mode, bidirectional):
 
     x = torch.randn(5, 2, 3)
     want = flat(layer(x, state))
-    for found, expected in zip(function(x, state, *rest, False), want, strict=True):
-        assert torch.equal(found, expected)
-    found = function(x.transpose(0, 1), state, *rest, True)
-    assert torch.equal(found[0].transpose(0, 1), want[0])
+    for actual, expected in zip(function(x, state, *rest, False), want, strict=True):
+        assert torch.equal(actual, expected)
+    actual = function(x.transpose(0, 1), state, *rest, True)
+    assert torch.equal(actual[0].transpose(0, 1), want[0])
     packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
     want = flat(layer(packed, state))
-    found = function(packed.data, packed.batch_sizes, state, *rest)
-    assert torch.equal(found[0], want[0].data)
-    assert torch.equal(found[1], want[1])
+    actual = function(packed.data, packed.batch_sizes, state, *rest)
+    assert torch.equal(actual[0], want[0].data)
+    assert torch.equal(actual[1], want[1])
 
 
 def test_cell_functions_are_the_cells():
@@ -338,5 +338,5 @@ def test_an_unbatched_sequence_has_the_same_results_in_either_order_of_dims():
     first = nn.GRU(3, 4, batch_first=True)
     first.load_state_dict(layer.state_dict())
     x, state = torch.randn(5, 3), torch.randn(1, 4)
-    for found, wanted in zip(first(x, state), layer(x, state), strict=True):
-        assert torch.equal(found, wanted)
+    for actual, wanted in zip(first(x, state), layer(x, state), strict=True):
+        assert torch.equal(actual, wanted)

@@ -68,16 +68,16 @@ def test_resizing_takes_images_of_any_layout():
 
 
 @pytest.mark.parametrize("size", [(3, 7), (10, 4), (13, 25), (1, 19)])
-def test_uneven_adaptive_means_weigh_every_window_alike(size):
+def test_uneven_adaptive_means_weight_every_window_equally(size):
     rows, columns = (means(n, m) for n, m in zip((10, 19), size, strict=True))
     check(image(2, 3, 10, 19), lambda x: F.adaptive_avg_pool2d(x, size), rows, columns)
 
 
 def test_images_of_bytes_stay_bytes():
     image = torch.arange(4, dtype=torch.uint8).reshape(1, 1, 2, 2)
-    found = F.interpolate(image, size=3, mode="bilinear")
-    assert found.dtype == torch.uint8
-    assert found[0, 0].tolist() == [[0, 1, 1], [1, 2, 2], [2, 3, 3]]
+    actual = F.interpolate(image, size=3, mode="bilinear")
+    assert actual.dtype == torch.uint8
+    assert actual[0, 0].tolist() == [[0, 1, 1], [1, 2, 2], [2, 3, 3]]
     with pytest.raises(NotImplementedError, match="float"):
         F.interpolate(image.int(), size=3, mode="bilinear")
 
@@ -90,9 +90,9 @@ def test_the_pooled_norm_of_infinite_order_is_the_greatest():
 def test_places_on_the_border_of_a_sampled_image_do_not_move():
     grid = torch.tensor([[[[-1.0, 0.0], [float("nan"), 0.5]]]], requires_grad=True)
     image_2d = torch.arange(6.0).reshape(1, 1, 2, 3)
-    found = F.grid_sample(image_2d, grid, padding_mode="border", align_corners=True)
-    found.sum().backward()
-    assert found.tolist() == [[[[1.5, 2.25]]]]
+    actual = F.grid_sample(image_2d, grid, padding_mode="border", align_corners=True)
+    actual.sum().backward()
+    assert actual.tolist() == [[[[1.5, 2.25]]]]
     assert grid.grad[0, 0, 0].tolist() == [0.0, 1.5]
     assert grid.grad[0, 0, 1, 0].item() == 0
 

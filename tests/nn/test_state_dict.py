@@ -84,11 +84,11 @@ def test_loading_does_not_change_the_given_dict():
 
 def test_assign_takes_the_tensors_themselves():
     module = make()
-    given = {k: v.double() for k, v in module.state_dict().items()}
-    module.load_state_dict(given, assign=True)
+    inputs = {k: v.double() for k, v in module.state_dict().items()}
+    module.load_state_dict(inputs, assign=True)
     assert module[0].weight.dtype == torch.float64
     assert isinstance(module[0].weight, nn.Parameter)
-    given["0.bias"].fill_(3)
+    inputs["0.bias"].fill_(3)
     assert module[0].bias.tolist() == [3, 3, 3]
 
 
@@ -142,9 +142,9 @@ def test_non_persistent_buffers_stay_out():
 
 def test_copying_to_meta_does_nothing_and_warns():
     model = nn.Linear(2, 2, device="meta")
-    given = nn.Linear(2, 2).state_dict()
+    inputs = nn.Linear(2, 2).state_dict()
     with pytest.warns(UserWarning, match="no-op"):
-        model.load_state_dict(given)
+        model.load_state_dict(inputs)
     assert model.weight.is_meta
-    model.load_state_dict(given, assign=True)
-    assert torch.equal(model.weight, given["weight"])
+    model.load_state_dict(inputs, assign=True)
+    assert torch.equal(model.weight, inputs["weight"])

@@ -42,15 +42,15 @@ def run(name: str, options: dict[str, Any], parts: bool) -> tuple[torch.Tensor, 
 
     for _ in range(3):
         optimizer.step(closure)
-    found = leaf.detach()
-    return found if parts else torch.view_as_real(found), optimizer.state[leaf]
+    actual = leaf.detach()
+    return actual if parts else torch.view_as_real(actual), optimizer.state[leaf]
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
 def test_steps_are_those_of_the_parts(name: str, options: dict[str, Any]) -> None:
-    found, state = run(name, options, parts=False)
+    actual, state = run(name, options, parts=False)
     expected, _ = run(name, options, parts=True)
-    assert torch.allclose(found, expected, atol=1e-6)
+    assert torch.allclose(actual, expected, atol=1e-6)
     kept = [v for v in state.values() if isinstance(v, torch.Tensor) and v.dim()]
     if name != "LBFGS":
         assert all(v.dtype == torch.complex64 and v.shape == (3,) for v in kept)

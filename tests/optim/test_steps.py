@@ -62,8 +62,8 @@ def test_three_steps_are_pytorchs(name, options, wanted):
 )
 def test_state_that_is_not_stored_leaves_a_gap(options, wanted):
     """RMSprop's momentum stands between the averages that it keeps."""
-    found = run("RMSprop", {"lr": 0.1, **options})
-    assert found.tolist() == pytest.approx(wanted, abs=5e-6)
+    actual = run("RMSprop", {"lr": 0.1, **options})
+    assert actual.tolist() == pytest.approx(wanted, abs=5e-6)
 
 
 @pytest.mark.parametrize(("name", "options", "wanted"), STEPS)

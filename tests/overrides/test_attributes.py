@@ -32,9 +32,9 @@ class Log(TorchFunctionMode):
 @pytest.fixture
 def x() -> Logged:
     calls.clear()
-    made: Logged = torch.arange(4.0).reshape(2, 2).as_subclass(Logged)
+    result: Logged = torch.arange(4.0).reshape(2, 2).as_subclass(Logged)
     calls.clear()
-    return made
+    return result
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_assigning_and_deleting(x: Logged) -> None:
 )
 def test_methods(x: Logged, name: str, args: tuple[int, ...]) -> None:
     expected = getattr(torch.arange(4.0).reshape(2, 2), name)(*args)
-    found = getattr(x, name)(*args)
+    actual = getattr(x, name)(*args)
     assert calls == [f"torch.Tensor.{name}"]
-    assert torch.equal(found, expected) if name == "float" else found == expected
+    assert torch.equal(actual, expected) if name == "float" else actual == expected
 
 
 def test_results_are_of_the_subclass(x: Logged) -> None:

@@ -64,8 +64,8 @@ def test_products(function, first, second, names):
     cotangent = torch.randn_like(plain)
     wanted = torch.autograd.grad(plain, (a, b), cotangent)
     with Seen() as seen:
-        found = torch.autograd.grad(watched, (a, b), cotangent)
-    torch.testing.assert_close(found, wanted)
+        actual = torch.autograd.grad(watched, (a, b), cotangent)
+    torch.testing.assert_close(actual, wanted)
     assert not [n for n in seen.names if "matmul" in n or "linear" in n]
 
 
@@ -120,13 +120,13 @@ def test_layers(function, sizes, names):
     plain = function(x)
     with Seen() as seen:
         watched = function(x)
-    made = ("ones", "zeros", "select.int", "detach")
-    assert [n for n in seen.names if n not in made] == names.split()
+    result = ("ones", "zeros", "select.int", "detach")
+    assert [n for n in seen.names if n not in result] == names.split()
     assert torch.equal(watched, plain)
     cotangent = torch.randn_like(plain)
     (wanted,) = torch.autograd.grad(plain, x, cotangent)
-    (found,) = torch.autograd.grad(watched, x, cotangent)
-    torch.testing.assert_close(found, wanted)
+    (actual,) = torch.autograd.grad(watched, x, cotangent)
+    torch.testing.assert_close(actual, wanted)
 
 
 SAVED_RESULTS = [
@@ -156,8 +156,8 @@ def test_errors_are_those_of_the_call():
 def test_batches_of_watched_products():
     a, b = torch.randn(3, 2, 4), torch.randn(4, 5)
     with Seen():
-        found = torch.vmap(torch.matmul, (0, None))(a, b)
-    torch.testing.assert_close(found, a @ b)
+        actual = torch.vmap(torch.matmul, (0, None))(a, b)
+    torch.testing.assert_close(actual, a @ b)
 
 
 def test_tangents_of_watched_products():
@@ -167,7 +167,7 @@ def test_tangents_of_watched_products():
     torch.testing.assert_close(tangent, torch.ones_like(a) @ b)
 
 
-def test_autocast_casts_before_composites_are_taken_apart():
+def test_autocast_casts_before_composites_are_decomposed():
     x = torch.randn(2, 3)
     with torch.autocast("cpu"), Seen() as seen:
         y = F.linear(x, torch.ones(4, 3), torch.ones(4))
@@ -182,9 +182,9 @@ def test_a_wrapper_sees_what_a_mode_sees():
     class Wrapper(torch.Tensor):
         @staticmethod
         def __new__(cls, inner):
-            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape)
-            made.inner = inner
-            return made
+            result = torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+            result.inner = inner
+            return result
 
         __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -232,8 +232,8 @@ def test_calls_have_pytorch_s_names(function, names):
     plain = function(x)
     with Seen() as seen:
         watched = function(x)
-    found = [n for n in seen.names if n not in ("tensor", "lift_fresh", "detach")]
-    assert found == names.split()
+    actual = [n for n in seen.names if n not in ("tensor", "lift_fresh", "detach")]
+    assert actual == names.split()
     torch.testing.assert_close(watched, plain)
     wanted, gradient = (torch.autograd.grad(y.sum(), x)[0] for y in (plain, watched))
     torch.testing.assert_close(gradient, wanted)
@@ -302,12 +302,12 @@ def test_gradients_have_pytorch_s_names(function, names, dtype):
     with Seen() as seen:
         watched = function(x)
         seen.names.clear()
-        (found,) = torch.autograd.grad(watched, x, cotangent)
+        (actual,) = torch.autograd.grad(watched, x, cotangent)
     # A derivative of more than one op computes with halves in float32.
     unnamed = ("detach", "_to_copy") if dtype == torch.bfloat16 else ("detach",)
     assert [n for n in seen.names if n not in unnamed] == names.split()
-    assert found.dtype == dtype
-    torch.testing.assert_close(found, wanted)
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual, wanted)
 
 
 def test_second_derivatives_of_watched_gradients():

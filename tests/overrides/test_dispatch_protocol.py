@@ -240,7 +240,7 @@ def test_overloads_are_objects_with_schemas():
     assert aten.view.default.is_view
 
 
-def test_schemas_are_taken_apart():
+def test_schemas_are_parsed():
     schema = aten.add_.Tensor._schema
     assert (schema.name, schema.overload_name) == ("aten::add_", "Tensor")
     assert [a.name for a in schema.arguments] == ["self", "other", "alpha"]

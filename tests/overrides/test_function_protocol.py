@@ -329,9 +329,9 @@ def test_modes_see_special_methods_of_plain_tensors() -> None:
 
     x = torch.ones(1)
     with Mode():
-        found = (len(x), bool(x), float(x), repr(x))
+        actual = (len(x), bool(x), float(x), repr(x))
     assert seen == ["__len__", "__bool__", "__float__", "__repr__"]
-    assert found == (1, True, 1.0, "tensor([1.])")
+    assert actual == (1, True, 1.0, "tensor([1.])")
 
 
 def test_operators_have_pytorch_s_names() -> None:
@@ -436,8 +436,8 @@ def test_functions_in_python_stay_functions_to_others():
 class Answering(TorchFunctionMode):
     """Answers with how many arguments it was called with, and the last."""
 
-    def __torch_function__(self, *given):
-        return len(given), given[-1]
+    def __torch_function__(self, *arguments):
+        return len(arguments), arguments[-1]
 
 
 @pytest.mark.parametrize(
@@ -467,13 +467,13 @@ def test_keywords_and_functions_in_python_give_a_dict():
         assert x.norm() == (4, {})
 
 
-def told(*given):
-    return len(given), given[0]
+def told(*arguments):
+    return len(arguments), arguments[0]
 
 
 class Callable:
-    def __call__(self, *given):
-        return told(*given)
+    def __call__(self, *arguments):
+        return told(*arguments)
 
 
 class Tells:
@@ -515,7 +515,7 @@ def test_a_method_may_be_replaced_while_it_runs_and_later():
     class Changing:
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            cls.__torch_function__ = classmethod(lambda *given: "later")
+            cls.__torch_function__ = classmethod(lambda *arguments: "later")
             return "first"
 
     x = torch.ones(2)

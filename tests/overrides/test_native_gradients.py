@@ -26,8 +26,8 @@ def leaf(*shape):
 
 
 def smoothed(target=None, **options):
-    given = LABELS if target is None else target
-    return lambda x: F.cross_entropy(x, given, label_smoothing=0.2, **options)
+    inputs = LABELS if target is None else target
+    return lambda x: F.cross_entropy(x, inputs, label_smoothing=0.2, **options)
 
 
 LABELS = torch.tensor([1, 0, 2, 1])
@@ -301,11 +301,11 @@ def test_watched_gradients(function, shapes, names):
     with Seen() as seen:
         watched = function(*inputs)
         seen.names.clear()
-        found = torch.autograd.grad(watched, inputs, cotangent)
+        actual = torch.autograd.grad(watched, inputs, cotangent)
     assert not any(name.startswith("derivative") for name in seen.names)
     if names is not None:
         assert [n for n in seen.names if n != "detach"] == names.split()
-    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(actual, wanted)
 
 
 def test_a_gradient_of_some_operands():
@@ -314,9 +314,9 @@ def test_a_gradient_of_some_operands():
     y = F.conv2d(x, weight, None, 2)
     (wanted,) = torch.autograd.grad(y.sum(), weight, retain_graph=True)
     with Seen() as seen:  # the forward op was not watched
-        (found,) = torch.autograd.grad(y.sum(), weight)
+        (actual,) = torch.autograd.grad(y.sum(), weight)
     assert "convolution_backward" in seen.names
-    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(actual, wanted)
 
 
 def test_backward_ops_may_be_called():
@@ -324,10 +324,10 @@ def test_backward_ops_may_be_called():
     weight = weight.detach().float()
     form = [1, 1], [0, 0], [1, 1], False, [0, 0], 1
     mask = [True, False, True]
-    found = aten.convolution_backward(grad, x, weight, [2], *form, mask)
+    actual = aten.convolution_backward(grad, x, weight, [2], *form, mask)
     wanted = F.conv_transpose2d(grad, weight)
-    torch.testing.assert_close(found[0], wanted)
-    assert found[1] is None and found[2].tolist() == [9.0, 9.0]
+    torch.testing.assert_close(actual[0], wanted)
+    assert actual[1] is None and actual[2].tolist() == [9.0, 9.0]
     places = torch.tensor([[[[3]]]])
     pooled = aten.max_pool2d_with_indices_backward(
         torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 2, 2), [2, 2], [2, 2], [0, 0],
@@ -357,9 +357,9 @@ def test_complex_gradients_are_seen_by_their_ops(function):
     cotangent = torch.randn(3, dtype=torch.complex128)
     wanted = torch.autograd.grad(function(x, y), (x, y), cotangent)
     with Seen() as seen:
-        found = torch.autograd.grad(function(x, y), (x, y), cotangent)
+        actual = torch.autograd.grad(function(x, y), (x, y), cotangent)
     assert not any(name.startswith("derivative") for name in seen.names)
-    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(actual, wanted)
 
 
 class Wrapper(torch.Tensor):
@@ -367,11 +367,11 @@ class Wrapper(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner):
-        made = torch.Tensor._make_wrapper_subclass(
+        result = torch.Tensor._make_wrapper_subclass(
             cls, inner.shape, dtype=inner.dtype, requires_grad=inner.requires_grad
         )
-        made.inner = inner.detach()
-        return made
+        result.inner = inner.detach()
+        return result
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -402,8 +402,8 @@ def test_gradients_of_wrappers_need_no_memory(function, shapes):
     wanted = torch.autograd.grad(plain, inputs, cotangent)
     wrappers = [Wrapper(x) for x in inputs]
     wrapped = function(*wrappers)
-    found = torch.autograd.grad(wrapped, wrappers, Wrapper(cotangent))
-    torch.testing.assert_close([g.inner for g in found], list(wanted))
+    actual = torch.autograd.grad(wrapped, wrappers, Wrapper(cotangent))
+    torch.testing.assert_close([g.inner for g in actual], list(wanted))
 
 
 @pytest.mark.parametrize(
@@ -415,8 +415,8 @@ def test_watched_calls_of_further_overloads_and_composites_have_gradients(functi
     x = leaf(3, 3)
     (wanted,) = torch.autograd.grad(function(x).sum(), x)
     with Seen():
-        (found,) = torch.autograd.grad(function(x).sum(), x)
-    torch.testing.assert_close(found, wanted)
+        (actual,) = torch.autograd.grad(function(x).sum(), x)
+    torch.testing.assert_close(actual, wanted)
     wrapper = Wrapper(x)
     (of_wrapper,) = torch.autograd.grad(function(wrapper).sum(), wrapper)
     torch.testing.assert_close(of_wrapper.inner, wanted)
@@ -471,8 +471,8 @@ def test_dropout_is_seen_as_its_parts(function, p, training, names, needs_grad):
     expected = function(x, p, training)
     torch.manual_seed(0)
     with Seen() as seen:
-        found = function(x, p, training)
+        actual = function(x, p, training)
     assert [n for n in seen.names if n != "detach"] == names.split()
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     if names == DROPPED and needs_grad:
-        assert found.grad_fn.name() == "MulBackward0"
+        assert actual.grad_fn.name() == "MulBackward0"

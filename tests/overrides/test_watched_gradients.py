@@ -69,10 +69,10 @@ def filled(call, args):
     places = [k for k, v in enumerate(leaves) if isinstance(v, torch.Tensor)]
 
     def run(*tensors):
-        given = list(leaves)
+        inputs = list(leaves)
         for place, tensor in zip(places, tensors, strict=True):
-            given[place] = tensor
-        return call.op(*tree_unflatten(given, spec))
+            inputs[place] = tensor
+        return call.op(*tree_unflatten(inputs, spec))
 
     return run
 
@@ -80,12 +80,12 @@ def filled(call, args):
 def choices(tensors, dtype):
     """Leaves of which all, or one alone, want gradients."""
     for wanted in {(True,) * len(tensors), *alone(len(tensors))}:
-        made = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
+        result = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
         if dtype.is_complex:
-            made = [t + 0.3j * t.sin() if t.is_complex() else t for t in made]
+            result = [t + 0.3j * t.sin() if t.is_complex() else t for t in result]
         yield [
             t.detach().requires_grad_(w and (t.is_floating_point() or t.is_complex()))
-            for t, w in zip(made, wanted, strict=True)
+            for t, w in zip(result, wanted, strict=True)
         ]
 
 
@@ -188,8 +188,11 @@ def test_a_declared_gradient_is_seen_otherwise_than_the_derived_one(
     assert any(
         differs(function, leaves)
         for function, tensors in calls
-        for given in (tensors, [t.double() for t in tensors])  # targets are numbers too
-        for leaves in choices(given, torch.float64)
+        for inputs in (
+            tensors,
+            [t.double() for t in tensors],
+        )  # targets are numbers too
+        for leaves in choices(inputs, torch.float64)
     )
 
 
@@ -220,8 +223,8 @@ def test_a_summand_that_is_not_read(watch):
     summand = torch.ones(3, requires_grad=True)
     with watch():
         product = torch.addmm(summand, torch.ones(2, 2), torch.ones(2, 3), beta=0)
-        (found,) = torch.autograd.grad(product.sum(), summand)
-    assert found.tolist() == [0, 0, 0]
+        (actual,) = torch.autograd.grad(product.sum(), summand)
+    assert actual.tolist() == [0, 0, 0]
 
 
 def matrix(*shape):
@@ -300,7 +303,7 @@ def test_profiled_gradients_are_the_same_bits():
 
 
 @pytest.mark.parametrize("counts_first", [True, False])
-def test_a_mode_beside_a_profiler_sees_the_products(counts_first):
+def test_a_mode_under_a_profiler_sees_the_products(counts_first):
     x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3)
     counter = FlopCounterMode(display=False)
     with ExitStack() as stack:

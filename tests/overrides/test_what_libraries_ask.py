@@ -10,14 +10,14 @@ from pellucid.overrides import TorchFunctionMode
 
 
 def test_result_types_by_name():
-    found = torch.max(torch.eye(2), 1)
-    assert type(found) is torch.return_types.max
+    actual = torch.max(torch.eye(2), 1)
+    assert type(actual) is torch.return_types.max
     assert type(torch.linalg.svd(torch.eye(2))) is torch.return_types.linalg_svd
-    made = torch.return_types.sort((1, 2))
-    assert (made.values, made.indices) == (1, 2)
+    result = torch.return_types.sort((1, 2))
+    assert (result.values, result.indices) == (1, 2)
     with pytest.raises(AttributeError, match="nothing"):
         torch.return_types.nothing  # noqa: B018
-    assert isinstance(pickle.dumps(found.values), bytes)
+    assert isinstance(pickle.dumps(actual.values), bytes)
 
 
 def test_whether_a_function_mode_sees_calls():
@@ -40,7 +40,7 @@ def test_the_mode_of_fake_tensors():
 def test_registration_hooks_are_in_the_module_that_libraries_read():
     from pellucid.nn.modules import module
 
-    hook = module.register_module_parameter_registration_hook(lambda *given: None)
+    hook = module.register_module_parameter_registration_hook(lambda *arguments: None)
     assert len(module._global_parameter_registration_hooks) == 1
     hook.remove()
     assert not module._global_parameter_registration_hooks
@@ -103,17 +103,17 @@ def test_the_level_of_forward_mode():
 
 def test_masks_to_add():
     canonical = torch.nn.functional._canonical_mask
-    found = canonical(torch.tensor([True, False]), "a", None, "b", torch.float64)
-    assert found.tolist() == [float("-inf"), 0.0]
-    assert found.dtype is torch.float64
+    actual = canonical(torch.tensor([True, False]), "a", None, "b", torch.float64)
+    assert actual.tolist() == [float("-inf"), 0.0]
+    assert actual.dtype is torch.float64
     with pytest.raises(AssertionError, match="only bool"):
         canonical(torch.tensor([1]), "a", None, "b", torch.float32)
     with pytest.warns(UserWarning, match="dtype"):
         canonical(torch.ones(1), "a", torch.bool, "b", torch.float32)
-    assert torch.nn.functional._none_or_dtype(found) is torch.float64
+    assert torch.nn.functional._none_or_dtype(actual) is torch.float64
 
 
-def test_forms_that_optimizers_take_unasked():
+def test_default_forms_of_optimizers():
     from pellucid.optim import optimizer
 
     on_cpu, on_meta = [torch.ones(2)], [torch.ones(2, device="meta")]
@@ -131,8 +131,8 @@ def test_forms_that_optimizers_take_unasked():
             return torch.is_grad_enabled()
 
     for wanted in (True, False):
-        made = Plain([torch.ones(1, requires_grad=True)], {"differentiable": wanted})
-        assert made.step() is wanted
+        result = Plain([torch.ones(1, requires_grad=True)], {"differentiable": wanted})
+        assert result.step() is wanted
 
 
 def test_modules_and_tensors_without_elements_are_copied():
@@ -152,17 +152,17 @@ def test_modules_and_tensors_without_elements_are_copied():
 def test_symbols_of_sizes():
     from pellucid.fx.experimental import symbolic_shapes
 
-    found = []
+    actual = []
 
     def function(x):
-        found.append(symbolic_shapes.free_symbols(x))
-        found.append(symbolic_shapes.statically_known_true(x.shape[0] > 0))
+        actual.append(symbolic_shapes.free_symbols(x))
+        actual.append(symbolic_shapes.statically_known_true(x.shape[0] > 0))
         return x + 1
 
     from pellucid.fx.experimental.proxy_tensor import make_fx
 
     make_fx(function, tracing_mode="symbolic")(torch.ones(3, 4))
-    assert {"s0", "s1"} in found
+    assert {"s0", "s1"} in actual
     assert symbolic_shapes.free_symbols([1, torch.ones(2)]) == set()
     assert symbolic_shapes.guard_or_false(3 > 2)
     assert symbolic_shapes.statically_known_true(3 > 2)

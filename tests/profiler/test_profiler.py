@@ -203,7 +203,7 @@ def test_an_op_that_keeps_what_its_gradient_reads_has_its_own_name():
         assert set(names) == {"aten::max_pool2d"}
 
 
-def test_averages_are_told_apart_by_stack():
+def test_averages_are_grouped_by_stack():
     x = torch.ones(3)
 
     def first():
@@ -216,11 +216,11 @@ def test_averages_are_told_apart_by_stack():
         first()
         second()
     together = [e for e in profiler.key_averages() if e.key == "aten::exp"]
-    apart = [
+    strided = [
         e for e in profiler.key_averages(group_by_stack_n=2) if e.key == "aten::exp"
     ]
     assert [e.count for e in together] == [2] and together[0].stack == []
-    assert [e.stack[0].split(": ")[1] for e in apart] == ["first", "second"]
+    assert [e.stack[0].split(": ")[1] for e in strided] == ["first", "second"]
     table = profiler.key_averages(group_by_stack_n=2).table()
     assert "Source Location" in table and "): first" in table
 
@@ -270,7 +270,7 @@ def test_steps_have_ranges_of_their_own():
     assert names == ["ProfilerStep#2", "ProfilerStep#3"]
 
 
-def test_events_accumulate_over_cycles_if_asked():
+def test_events_accumulate_over_cycles_on_request():
     ones = torch.ones(1)
 
     def count(acc_events):

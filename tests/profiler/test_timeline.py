@@ -95,8 +95,8 @@ def test_events_nest_within_their_parents():
     for event in inside:
         assert event.parent.begin <= event.begin
         assert event.end <= event.parent.end
-    apart = (Kind.FREE, Kind.COLLECT)
-    outermost = [e for e in log.events if e.parent is None and e.kind not in apart]
+    strided = (Kind.FREE, Kind.COLLECT)
+    outermost = [e for e in log.events if e.parent is None and e.kind not in strided]
     assert {event.name for event in outermost} == {"outer"}
 
 
@@ -162,7 +162,7 @@ def test_stacks_have_every_frame_the_innermost_first():
     assert [frame.function for frame in frames[:3]] == ["inner", "<lambda>", "recorded"]
 
 
-def test_lines_of_gone_sessions_are_not_mistaken_for_new_ones():
+def test_lines_of_ended_sessions_are_not_mistaken_for_new_ones():
     x = torch.ones(2)
     first = recorded(lambda: x.cos(), Watch.LINES)
     second = recorded(lambda: x.sin(), Watch.LINES)
@@ -176,9 +176,9 @@ def test_bytes_of_a_call_are_what_it_leaves():
     log = recorded(lambda: kept.append((x + 1) * 2), Watch.MEMORY)
     add, multiply = [event for event in log.events if event.kind is Kind.CALL]
     assert add.bytes == multiply.bytes == 4000
-    made = [event.bytes for event in log.events if event.kind is Kind.MAKE]
+    result = [event.bytes for event in log.events if event.kind is Kind.MAKE]
     freed = [event.bytes for event in log.events if event.kind is Kind.FREE]
-    assert (made, freed) == ([4000, 4000], [-4000])
+    assert (result, freed) == ([4000, 4000], [-4000])
 
 
 @pytest.mark.parametrize("numel", [3, 700, 5_000, 600_000])

@@ -76,7 +76,7 @@ def test_traces_parse_and_nest(seed, tmp_path):
     trace = trace_of(profiler, tmp_path / ("t.json.gz" if seed % 2 else "t.json"))
     spans = spans_of(trace)
     assert len(spans) == 3
-    assert all(nests(found) for found in spans.values())
+    assert all(nests(actual) for actual in spans.values())
     calls = [e for e in trace["traceEvents"] if e.get("cat") == "cpu_op"]
     assert all(event["dur"] >= 0 and event["ts"] > 0 for event in calls)
 
@@ -121,7 +121,7 @@ def test_each_cycle_leaves_a_trace_for_tensorboard(tmp_path):
     assert names.count("aten::exp") == 1 and "ProfilerStep#3" in names
 
 
-def test_memory_is_told_by_what_it_is_for(tmp_path):
+def test_memory_is_reported_by_its_purpose(tmp_path):
     model = torch.nn.Linear(100, 50)
     optimizer = torch.optim.Adam(model.parameters())
     x = torch.ones(8, 100)

@@ -43,8 +43,8 @@ def quantized(qconfig, backend):
     prepared = prepare_fx(
         filled(Inner()).eval(), mapping, (ROWS,), backend_config=backend
     )
-    made = convert_fx(calibrated(prepared, ROWS), backend_config=backend)
-    return type(made.linear)
+    result = convert_fx(calibrated(prepared, ROWS), backend_config=backend)
+    return type(result.linear)
 
 
 def test_a_qconfig_that_a_backend_cannot_have_is_left_out():
@@ -76,13 +76,13 @@ def test_signed_activations_need_a_least_scale():
 def test_bounded_functions_need_their_scale():
     model = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid()).eval()
     mapping = quantization.get_default_qconfig_mapping()
-    made = convert_fx(calibrated(prepare_fx(model, mapping, (ROWS,)), ROWS))
-    assert made.code.count("dequantize()") == 1
+    result = convert_fx(calibrated(prepare_fx(model, mapping, (ROWS,)), ROWS))
+    assert result.code.count("dequantize()") == 1
     mapping.set_object_type(nn.Sigmoid, mapping.global_qconfig)
     with pytest.warns(UserWarning, match="FixedQParams"):
         prepared = prepare_fx(model, mapping, (ROWS,))
-    made = convert_fx(calibrated(prepared, ROWS))
-    assert "self, 1)(dequantize" in made.code.replace('"', "")
+    result = convert_fx(calibrated(prepared, ROWS))
+    assert "self, 1)(dequantize" in result.code.replace('"', "")
 
 
 def test_qconfigs_are_equal_by_what_they_make():
@@ -112,5 +112,5 @@ def test_only_ranges_on_both_sides_of_zero_are_made_symmetric():
 
 def test_fractions_of_zero_points_are_added_before_rounding():
     fake = quantization.default_embedding_fake_quant()
-    made = fake(torch.tensor([[0.3, 0.71, 1.0]]))
-    assert made.tolist()[0] == pytest.approx([0.3, 0.7090196, 1.0])
+    result = fake(torch.tensor([[0.3, 0.71, 1.0]]))
+    assert result.tolist()[0] == pytest.approx([0.3, 0.7090196, 1.0])

@@ -37,17 +37,17 @@ WORDS = torch.tensor(numpy.random.default_rng(1).integers(0, 10, (4, 2)))
 
 def calls(graph_module):
     """What a graph calls: types of layers, names of functions, ``#k`` for observers."""
-    found = []
+    actual = []
     for node in graph_module.graph.nodes:
         if node.op == "call_module":
             _, is_observer, number = str(node.target).partition("post_process_")
             layer = graph_module.get_submodule(node.target)
-            found.append(f"#{number}" if is_observer else type(layer).__name__)
+            actual.append(f"#{number}" if is_observer else type(layer).__name__)
         elif node.op == "call_method":
-            found.append(f".{node.target}")
+            actual.append(f".{node.target}")
         elif node.op == "call_function":
-            found.append(node.target.__name__)
-    return " ".join(found)
+            actual.append(node.target.__name__)
+    return " ".join(actual)
 
 
 def observed(kind, mapping, x, *config):
@@ -55,8 +55,8 @@ def observed(kind, mapping, x, *config):
 
 
 def nested(mapping=None, *config, **convert):
-    given = observed(Nested, mapping or static(), ROWS, *config)
-    return convert_fx(given, **convert)
+    inputs = observed(Nested, mapping or static(), ROWS, *config)
+    return convert_fx(inputs, **convert)
 
 
 def near(tensor, wanted, tolerance=1e-5):
@@ -70,13 +70,13 @@ def test_a_residual_block_has_the_graph_and_the_scales_of_pytorch():
         ".amax #7 cat #8 .size .reshape #9 Linear #10"
     )
     assert prepared.activation_post_process_4 is prepared.activation_post_process_3
-    made = convert_fx(prepared)
-    assert calls(made) == (
+    result = convert_fx(prepared)
+    assert calls(result) == (
         "quantize_per_tensor ConvReLU2d Conv2d add_relu MaxPool2d Hardswish "
         ".dequantize .mean .amax quantize_per_tensor cat .size .reshape Linear "
         ".dequantize"
     )
-    state = made.state_dict()
+    state = result.state_dict()
     scales = [round(float(state[k]), 6) for k in sorted(state) if "scale" in k]
     assert scales == [
         0.005441,
@@ -90,42 +90,44 @@ def test_a_residual_block_has_the_graph_and_the_scales_of_pytorch():
     points = [int(state[k]) for k in sorted(state) if "zero_point" in k]
     assert points == [0, 0, 0, 65, 33, 0, 53]
     near(
-        made(IMAGES),
+        result(IMAGES),
         [[0.5118726, -0.0359208, -0.2963473], [0.4579913, -0.0269406, -0.2963473]],
     )
 
 
 def test_a_reference_model_says_in_floats_what_the_integers_are():
-    made = convert_to_reference_fx(observed(Block, static(), IMAGES))
-    assert type(made.first[0]).__name__ == "Conv2d"
-    assert made.first[0]._get_name() == "QuantizedConv2d(Reference)"
-    text = calls(made)
+    result = convert_to_reference_fx(observed(Block, static(), IMAGES))
+    assert type(result.first[0]).__name__ == "Conv2d"
+    assert result.first[0]._get_name() == "QuantizedConv2d(Reference)"
+    text = calls(result)
     assert text.count("quantize_per_tensor .dequantize") == 11 and "add ReLU" in text
-    assert made.state_dict()["second.weight_qscheme"] is torch.per_channel_affine
-    near(made(IMAGES)[0], [0.5118726, -0.0359208, -0.2963473])
+    assert result.state_dict()["second.weight_qscheme"] is torch.per_channel_affine
+    near(result(IMAGES)[0], [0.5118726, -0.0359208, -0.2963473])
     layer = torch.ao.nn.quantized.reference.Conv2d(4, 4, 3, padding=1)
     prefix = "second."
-    own = {k[len(prefix) :]: v for k, v in made.state_dict().items() if prefix == k[:7]}
+    own = {
+        k[len(prefix) :]: v for k, v in result.state_dict().items() if prefix == k[:7]
+    }
     layer.load_state_dict(own)
     x = some(1, 4, 3, 3)
-    assert torch.equal(layer(x), made.second(x))
+    assert torch.equal(layer(x), result.second(x))
 
 
-def test_a_trained_model_becomes_float_where_it_stays_float():
+def test_unquantized_parts_of_a_trained_model_are_converted_to_float():
     mapping = trained().set_module_name_regex("second|last", None)
     prepared = prepare_qat_fx(filled(Block()).train(), mapping, (IMAGES,))
     assert calls(calibrated(prepared, IMAGES)).startswith("#0 ConvBnReLU2d #1 ConvBn2d")
     prepared.eval()(IMAGES)
-    made = convert_fx(prepared)
-    assert calls(made) == (
+    result = convert_fx(prepared)
+    assert calls(result) == (
         "quantize_per_tensor ConvReLU2d .dequantize Conv2d quantize_per_tensor "
         "add_relu MaxPool2d Hardswish .dequantize .mean .amax quantize_per_tensor cat "
         ".size .reshape .dequantize Linear"
     )
-    assert type(made.second) is nn.Conv2d and type(made.last) is nn.Linear
-    near(made.second.bias, [-0.2051640, 0.2635916, 0.2354945, -0.2538098])
+    assert type(result.second) is nn.Conv2d and type(result.last) is nn.Linear
+    near(result.second.bias, [-0.2051640, 0.2635916, 0.2354945, -0.2538098])
     near(
-        made(IMAGES),
+        result(IMAGES),
         [[0.4386252, -0.0278412, -0.3101700], [0.4017619, -0.0159265, -0.3043862]],
     )
 
@@ -143,10 +145,10 @@ def test_layers_that_round_become_float_again():
         (nni.qat.LinearBn1d, nn.Linear, (3, 2)),
     ):
         layer = filled(kind(*args, qconfig=qconfig)).eval()
-        made = layer.to_float()
-        assert type(made) is wanted and made.training is False
+        result = layer.to_float()
+        assert type(result) is wanted and result.training is False
         if not hasattr(layer, "bn"):
-            weight = (made[0] if isinstance(made, nn.Sequential) else made).weight
+            weight = (result[0] if isinstance(result, nn.Sequential) else result).weight
             assert torch.equal(weight, layer.weight)
 
 
@@ -161,11 +163,11 @@ def test_dynamic_layers_and_rows_need_no_calls(half):
         rows = quantization.float_qparams_weight_only_qconfig
         mapping.set_object_type(nn.Embedding, rows)
         wanted = [-0.0230396, 0.2366377, -0.3092840]
-    made = convert_fx(prepare_fx(filled(Words()).eval(), mapping, (WORDS,)))
-    assert calls(made) == "Embedding LSTM getitem getitem getitem Linear"
-    assert made.steps._get_name() == "DynamicQuantizedLSTM"
-    assert (made.rows._get_name() == "QuantizedEmbedding") is not half
-    near(made(WORDS)[0][0, 0], wanted)
+    result = convert_fx(prepare_fx(filled(Words()).eval(), mapping, (WORDS,)))
+    assert calls(result) == "Embedding LSTM getitem getitem getitem Linear"
+    assert result.steps._get_name() == "DynamicQuantizedLSTM"
+    assert (result.rows._get_name() == "QuantizedEmbedding") is not half
+    near(result(WORDS)[0][0, 0], wanted)
 
 
 PATHS = {
@@ -208,10 +210,10 @@ PATHS = {
 @pytest.mark.parametrize("name", PATHS)
 def test_the_strongest_line_of_a_mapping_counts(name):
     mapping, wanted = PATHS[name]
-    made = nested(mapping)
-    assert calls(made) == f"quantize_per_tensor {wanted}"
+    result = nested(mapping)
+    assert calls(result) == f"quantize_per_tensor {wanted}"
     read = QConfigMapping.from_dict(mapping.to_dict())
-    assert repr(read) == repr(mapping) and calls(nested(read)) == calls(made)
+    assert repr(read) == repr(mapping) and calls(nested(read)) == calls(result)
 
 
 def test_convert_may_leave_more_float_and_nothing_else():
@@ -228,21 +230,21 @@ def test_convert_may_leave_more_float_and_nothing_else():
 
 
 def test_a_state_dict_has_packed_weights_and_restores_them():
-    made = nested()
-    near(made(ROWS)[0], [-0.0643589, -0.3861534, -0.2145297, 0.4076064])
-    assert "torch.ops.quantized.linear(add_1, _packed_weight_0" in made.code
+    result = nested()
+    near(result(ROWS)[0], [-0.0643589, -0.3861534, -0.2145297, 0.4076064])
+    assert "torch.ops.quantized.linear(add_1, _packed_weight_0" in result.code
     file = io.BytesIO()
-    torch.save(made.state_dict(), file)
+    torch.save(result.state_dict(), file)
     file.seek(0)
     model = filled(Nested()).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(0.5)
     other = convert_fx(calibrated(prepare_fx(model, static(), (ROWS,)), ROWS))
-    assert not torch.equal(other(ROWS), made(ROWS))
+    assert not torch.equal(other(ROWS), result(ROWS))
     other.load_state_dict(torch.load(file, weights_only=False))
-    for each in (other, copy.deepcopy(made)):
-        assert torch.equal(each(ROWS), made(ROWS))
+    for each in (other, copy.deepcopy(result)):
+        assert torch.equal(each(ROWS), result(ROWS))
     kept = nested(keep_original_weights=True).original_weights_lookup
     assert torch.equal(kept["_packed_weight_0"][0], filled(Nested()).weight)
 
@@ -262,21 +264,21 @@ def test_modules_that_cannot_be_traced_stay_whole(by):
         config.set_non_traceable_module_names(["1"])
     else:
         config.set_non_traceable_module_classes([Branching])
-    made = convert_fx(calibrated(prepare_fx(model, static(), (ROWS,), config), ROWS))
-    assert calls(made) == (
+    result = convert_fx(calibrated(prepare_fx(model, static(), (ROWS,), config), ROWS))
+    assert calls(result) == (
         "quantize_per_tensor Linear .dequantize Branching quantize_per_tensor Linear "
         ".dequantize"
     )
-    assert type(getattr(made, "1").linear) is nn.Linear
+    assert type(getattr(result, "1").linear) is nn.Linear
 
 
 def test_a_standalone_module_is_a_graph_of_its_own():
     config = PrepareCustomConfig().set_standalone_module_name(
         *("a", None, (ROWS,), None, None)
     )
-    made = nested(static(), config)
-    assert calls(made.a) == "quantize_per_tensor LinearReLU .dequantize"
-    assert torch.equal(made(ROWS), nested()(ROWS))
+    result = nested(static(), config)
+    assert calls(result.a) == "quantize_per_tensor LinearReLU .dequantize"
+    assert torch.equal(result(ROWS), nested()(ROWS))
     inner = PrepareCustomConfig().set_input_quantized_indexes([0])
     config.set_standalone_module_class(Inner, None, (ROWS,), inner, None)
     read = PrepareCustomConfig.from_dict(config.to_dict())
@@ -286,11 +288,11 @@ def test_a_standalone_module_is_a_graph_of_its_own():
 def test_inputs_and_results_can_be_quantized():
     config = PrepareCustomConfig().set_input_quantized_indexes([0])
     config.set_output_quantized_indexes([0])
-    made = nested(static(), config)
-    assert calls(made) == "LinearReLU LinearReLU Linear Linear add linear"
+    result = nested(static(), config)
+    assert calls(result) == "LinearReLU LinearReLU Linear Linear add linear"
     x = torch.quantize_per_tensor(ROWS, 0.05, 64, torch.quint8)
-    assert made(x).q_zero_point() == 48
-    near(made(x).dequantize()[0], [-0.0429059, -0.4076064, -0.2145297, 0.4076064])
+    assert result(x).q_zero_point() == 48
+    near(result(x).dequantize()[0], [-0.0429059, -0.4076064, -0.2145297, 0.4076064])
 
 
 class Observed(nn.Module):
@@ -305,9 +307,9 @@ class Observed(nn.Module):
 
     @classmethod
     def from_float(cls, module):
-        made = cls(module)
-        made.qconfig = module.qconfig
-        return made
+        result = cls(module)
+        result.qconfig = module.qconfig
+        return result
 
 
 class Quantized(Observed):
@@ -330,18 +332,18 @@ def test_modules_of_users_are_swapped():
         for each in (config, converting)
     ]
     assert read == [True, True]
-    made = nested(static(), config, convert_custom_config=converting)
-    assert calls(made) == (
+    result = nested(static(), config, convert_custom_config=converting)
+    assert calls(result) == (
         "quantize_per_tensor Quantized Quantized Linear Linear add linear .dequantize"
     )
-    assert torch.equal(made(ROWS), nested()(ROWS))
+    assert torch.equal(result(ROWS), nested()(ROWS))
 
 
 def test_named_attributes_are_kept():
     config = PrepareCustomConfig().set_preserved_attributes(["tag"])
     converting = ConvertCustomConfig().set_preserved_attributes(["tag"])
-    made = nested(static(), config, convert_custom_config=converting)
-    assert made.tag == copy.deepcopy(made).tag == "kept"
+    result = nested(static(), config, convert_custom_config=converting)
+    assert result.tag == copy.deepcopy(result).tag == "kept"
     assert not hasattr(nested(), "tag")
 
 
@@ -361,13 +363,13 @@ class Functions(nn.Module):
 
 
 def test_functions_become_ops_of_integers():
-    made = convert_fx(observed(Functions, static(), ROWS))
-    assert calls(made) == (
+    result = convert_fx(observed(Functions, static(), ROWS))
+    assert calls(result) == (
         "quantize_per_tensor Linear add elu leaky_relu mul hardtanh sigmoid getattr "
         "getitem floordiv .view Linear stack layer_norm tanh .transpose .contiguous "
         ".dequantize"
     )
-    rows = made(ROWS)["rows"]
+    rows = result(ROWS)["rows"]
     assert rows[:, 0].count_nonzero() == 0
     near(rows[1, 1], [-0.9140625, -0.203125, 0.6015625, 0.78125], 0)
     near(rows[2, 1], [-0.6640625, -0.6640625, 0.9296875, -0.078125], 0)

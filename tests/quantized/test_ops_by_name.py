@@ -89,8 +89,8 @@ def test_modes_see_the_op(name, call):
 
 
 def test_modes_see_the_helper_of_the_fused_form():
-    given = fused()
-    names = seen(lambda: torch.fused_moving_avg_obs_fake_quant(X, *given))
+    arguments = fused()
+    names = seen(lambda: torch.fused_moving_avg_obs_fake_quant(X, *arguments))
     assert names == ["_fused_moving_avg_obs_fq_helper.default"]
 
 
@@ -107,8 +107,8 @@ def test_masks_say_which_integers_are_in_bounds():
     assert mask.tolist() == [[True, False, False], [False, False, True]]
     assert torch.equal(y, torch.fake_quantize_per_tensor_affine(X, 0.1, 2, 0, 20))
     grad = torch.full_like(X, 3.0)
-    found = aten.fake_quantize_per_tensor_affine_cachemask_backward(grad, mask)
-    assert torch.equal(found, grad * mask)
+    actual = aten.fake_quantize_per_tensor_affine_cachemask_backward(grad, mask)
+    assert torch.equal(actual, grad * mask)
 
 
 def test_gradients_pass_under_a_mode():
@@ -151,9 +151,9 @@ def test_results_are_written_where_out_says():
     floats = [torch.empty(0)]
     aten.dequantize.tensors_out([Q], out=floats)
     assert torch.equal(floats[0], Q.dequantize())
-    made = torch.quantize_per_tensor(X * 0, 0.1, 2, torch.quint8)
-    aten.quantize_per_tensor.out(X, 0.1, 2, torch.quint8, out=made)
-    assert torch.equal(made.int_repr(), Q.int_repr())
+    result = torch.quantize_per_tensor(X * 0, 0.1, 2, torch.quint8)
+    aten.quantize_per_tensor.out(X, 0.1, 2, torch.quint8, out=result)
+    assert torch.equal(result.int_repr(), Q.int_repr())
 
 
 def test_empty_ones_have_the_scales_of_another():
@@ -172,7 +172,7 @@ def test_ranges_are_narrowed_where_that_loses_less():
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_relu", "rnn_tanh"])
-def test_cells_of_eight_bits_are_near_those_of_floats(kind):
+def test_int8_cells_are_near_float_cells(kind):
     torch.manual_seed(0)
     gates = {"lstm": 4, "gru": 3}.get(kind, 1)
     x, h, c = torch.randn(3, 3, 4).unbind()
@@ -182,13 +182,13 @@ def test_cells_of_eight_bits_are_near_those_of_floats(kind):
     scale = float(weights.abs().max()) / 127
     integers = (weights / scale).round().to(torch.int8)
     unused = torch.empty(0)
-    found = getattr(torch, f"quantized_{kind}_cell")(
+    actual = getattr(torch, f"quantized_{kind}_cell")(
         *(x, state, *integers, *biases, unused, unused, unused, unused),
         *(scale, scale, 0, 0),
     )
     cell = f"{kind}_cell"
     wanted = getattr(torch, cell)(x, state, *(integers * scale), *biases)
-    pairs = zip(found, wanted, strict=True) if kind == "lstm" else [(found, wanted)]
+    pairs = zip(actual, wanted, strict=True) if kind == "lstm" else [(actual, wanted)]
     for one, other in pairs:
         torch.testing.assert_close(one, other, rtol=0, atol=0.05)
         assert not torch.equal(one, other)

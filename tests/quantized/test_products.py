@@ -54,28 +54,28 @@ def test_linear_is_the_sum_of_integers_rounded_once(inputs):
 def test_qnnpack_rounds_the_bias_first():
     x, weight = activations(2000, 16), per_channel(tensor(5, 16))
     packed = q.linear_prepack(weight, tensor(5))
-    made = q.linear(x, packed, 0.01, 120).int_repr()
+    result = q.linear(x, packed, 0.01, 120).int_repr()
     torch.backends.quantized.engine = "qnnpack"
     try:
         other = q.linear(x, packed, 0.01, 120).int_repr()
     finally:
         torch.backends.quantized.engine = "x86"
-    difference = (made.int() - other.int()).abs()
+    difference = (result.int() - other.int()).abs()
     assert difference.max().item() == 1 and difference.float().mean().item() < 0.1
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
-def test_convolutions_are_those_of_the_numbers(dims):
+def test_convolutions_equal_those_of_the_dequantized_values(dims):
     x = activations(2, 4, *[6] * dims)
     weight = torch.quantize_per_tensor(tensor(4, 2, *[2] * dims), 0.02, 0, torch.qint8)
     geometry = ([1] * dims, [1] * dims, [1] * dims, 2)
     packed = getattr(q, f"conv{dims}d_prepack")(weight, None, *geometry)
-    made = getattr(q, f"conv{dims}d")(x, packed, 0.05, 90)
+    result = getattr(q, f"conv{dims}d")(x, packed, 0.05, 90)
     numbers = getattr(nn.functional, f"conv{dims}d")(
         x.dequantize(), weight.dequantize(), None, *geometry
     )
     wanted = torch.quantize_per_tensor(numbers, 0.05, 90, torch.quint8)
-    difference = (made.int_repr().int() - wanted.int_repr().int()).abs()
+    difference = (result.int_repr().int() - wanted.int_repr().int()).abs()
     assert difference.max().item() <= 1 and difference.float().mean().item() < 0.02
     assert getattr(q, f"conv{dims}d_groups")(packed) == 2
 
@@ -108,8 +108,8 @@ def test_recurrent_layers_are_near_their_float_form(kind, batch_first):
     dynamic = quantization.quantize_dynamic(nn.Sequential(layer), {type(layer)})[0]
     x = tensor(5, 3, 6)
     wanted, states = layer(x)
-    made, ends = dynamic(x)
-    assert 0 < (made - wanted).abs().max().item() < 0.02
+    result, ends = dynamic(x)
+    assert 0 < (result - wanted).abs().max().item() < 0.02
     if kind == "GRU":
         states, ends = (states,), (ends,)
     for one, other in zip(states, ends, strict=True):
@@ -124,10 +124,10 @@ def test_cells_are_near_their_float_form(kind):
     cell = getattr(nn, kind)(6, 8)
     dynamic = quantization.quantize_dynamic(nn.Sequential(cell), {type(cell)})[0]
     x = tensor(3, 6)
-    wanted, made = cell(x), dynamic(x)
+    wanted, result = cell(x), dynamic(x)
     if kind == "LSTMCell":
-        wanted, made = wanted[1], made[1]
-    assert 0 < (made - wanted).abs().max().item() < 0.02
+        wanted, result = wanted[1], result[1]
+    assert 0 < (result - wanted).abs().max().item() < 0.02
 
 
 def test_half_precision_weights_are_rounded():

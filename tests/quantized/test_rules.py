@@ -67,18 +67,18 @@ COMPUTED = {
 
 @pytest.mark.parametrize("name", COMPUTED)
 def test_a_result_is_within_half_a_step_of_the_number(q, name):
-    made, wanted = COMPUTED[name](q), COMPUTED[name](q.dequantize())
+    result, wanted = COMPUTED[name](q), COMPUTED[name](q.dequantize())
     least, most = (0, 255) if q.dtype is torch.quint8 else (-128, 127)
-    ends = (torch.tensor([least, most]) - made.q_zero_point()) * made.q_scale()
+    ends = (torch.tensor([least, most]) - result.q_zero_point()) * result.q_scale()
     wanted = wanted.clamp(*ends.tolist())
-    error = (made.dequantize() - wanted).abs().max().item()
-    assert error <= made.q_scale() * 0.5001
+    error = (result.dequantize() - wanted).abs().max().item()
+    assert error <= result.q_scale() * 0.5001
 
 
 def test_fixed_scales_of_bounded_functions(q):
     signed = q.dtype is torch.qint8
-    made = torch.sigmoid(q)
-    assert (made.q_scale(), made.q_zero_point()) == (1 / 256, -128 if signed else 0)
+    result = torch.sigmoid(q)
+    assert (result.q_scale(), result.q_zero_point()) == (1 / 256, -128 if signed else 0)
 
 
 def test_ops_without_a_form_are_refused(q):

@@ -152,7 +152,7 @@ def fails_at(action: Callable[[], None], number: int) -> bool:
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.__name__)
-def test_every_refused_block_is_an_error_and_no_more(
+def test_every_failed_allocation_is_an_error_without_side_effects(
     action: Callable[[], None],
 ) -> None:
     for _ in range(3):  # plans, kernels and prepared calls stay in memory

@@ -18,17 +18,17 @@ def body_of(op):
     """The op's first output in float operands and default numbers, and how many; None
     where a number has no default or the body is not one of floats.
     """
-    given, count = [], 0
+    arguments, count = [], 0
     for argument in op.schema.arguments:
         if argument.type in ("Tensor", "Tensor?"):
-            given.append(load(len(given), (), "float32"))
+            arguments.append(load(len(arguments), (), "float32"))
             count += 1
         elif argument.has_default:
-            given.append(argument.default)
+            arguments.append(argument.default)
         else:
             return None
     try:
-        body = op.scalar_body(*given)
+        body = op.scalar_body(*arguments)
     except (TypeError, ValueError, AttributeError, RuntimeError):
         return None
     return (body[0] if isinstance(body, tuple) else body), count
@@ -37,7 +37,7 @@ def body_of(op):
 def kept():
     """{name: the operands that limit the pattern, or "all"}"""
     assert pellucid_compiler.catalogue
-    found = {}
+    actual = {}
     for name, op in sorted(REGISTRY.items()):
         body = body_of(op) if op.kind == "pointwise" else None
         if body is None or not body[1]:
@@ -45,10 +45,10 @@ def kept():
         expr, count = body
         limiting = [k for k in range(count) if is_background(expr, [k])]
         if limiting:
-            found[name] = " ".join(map(str, limiting))
+            actual[name] = " ".join(map(str, limiting))
         elif is_background(expr, range(count)):
-            found[name] = "all"
-    return found
+            actual[name] = "all"
+    return actual
 
 
 def lines():

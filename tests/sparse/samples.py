@@ -24,14 +24,14 @@ def parts(seed=0, count=9, size=SIZE, dense=()):
 def sparse(seed=0, count=9, size=SIZE, dense=()):
     """(a COO tensor with duplicates, the array of its elements)."""
     indices, values, whole = parts(seed, count, size, dense)
-    made = torch.sparse_coo_tensor(
+    result = torch.sparse_coo_tensor(
         torch.tensor(indices), torch.tensor(values), (*size, *dense)
     )
-    return made, whole
+    return result, whole
 
 
-def assert_same(found, wanted, tolerance=1e-5):
-    found = found.detach()
-    found = found if found.layout is torch.strided else found.to_dense()
-    assert tuple(found.shape) == np.shape(wanted)
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=tolerance, atol=tolerance)
+def assert_same(actual, wanted, tolerance=1e-5):
+    actual = actual.detach()
+    actual = actual if actual.layout is torch.strided else actual.to_dense()
+    assert tuple(actual.shape) == np.shape(wanted)
+    np.testing.assert_allclose(actual.numpy(), wanted, rtol=tolerance, atol=tolerance)

@@ -101,9 +101,11 @@ COMPRESSED = torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.tensor([1.0, 2
     ],
 )
 def test_broken_csr_tensors_are_refused(change, message):
-    given = [torch.tensor(change.get(k, v.tolist())) for k, v in enumerate(COMPRESSED)]
+    arguments = [
+        torch.tensor(change.get(k, v.tolist())) for k, v in enumerate(COMPRESSED)
+    ]
     with pytest.raises(RuntimeError, match=message):
-        torch.sparse_csr_tensor(*given, (2, 2), check_invariants=True)
+        torch.sparse_csr_tensor(*arguments, (2, 2), check_invariants=True)
 
 
 def test_sparse_tensors_print_their_parts():
@@ -133,7 +135,7 @@ def test_memory_of_a_sparse_tensor_cannot_be_read():
 LAYOUTS = ("coo", "csr", "csc", "bsr", "bsc")
 
 
-def laid_out(dense, layout):
+def with_layout(dense, layout):
     if layout[0] == "b":
         return getattr(dense, f"to_sparse_{layout}")((2, 1))
     return getattr(dense, f"to_sparse_{layout}")()
@@ -152,7 +154,7 @@ def through_file(x):
 )
 def test_copies_and_files_have_the_same_parts(layout, again):
     whole = parts()[2]
-    x = laid_out(torch.tensor(whole), layout)
+    x = with_layout(torch.tensor(whole), layout)
     y = again(x)
     assert (y.layout, y.shape, y._nnz()) == (x.layout, x.shape, x._nnz())
     assert_same(y, whole)

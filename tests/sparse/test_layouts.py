@@ -130,8 +130,8 @@ def test_hybrids_have_dense_dims():
 
 
 def test_a_diagonal_matrix_of_rows():
-    found = torch.sparse.spdiags(
+    actual = torch.sparse.spdiags(
         torch.arange(8.0).reshape(2, 4), torch.tensor([0, 1]), (4, 4)
     )
     wanted = np.diag([0.0, 1, 2, 3]) + np.diag([5.0, 6, 7], 1)
-    assert_same(found, wanted.astype("float32"))
+    assert_same(actual, wanted.astype("float32"))

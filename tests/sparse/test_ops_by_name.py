@@ -83,8 +83,8 @@ def test_parts_are_copied():
         for name in names:
             part = getattr(tensor, name)()
             function, op = getattr(torch, f"{name}_copy"), getattr(aten, f"{name}_copy")
-            made = function(tensor)
-            assert torch.equal(made, part) and made.data_ptr() != part.data_ptr()
+            result = function(tensor)
+            assert torch.equal(result, part) and result.data_ptr() != part.data_ptr()
             for write in (function, op.out):
                 out = torch.empty(0, dtype=part.dtype)
                 assert write(tensor, out=out) is out and torch.equal(out, part)
@@ -94,8 +94,8 @@ def test_parts_are_copied():
 
 def test_constructors_by_name():
     values = torch.tensor([1.0, 2.0])
-    made = aten.sparse_coo_tensor.indices(INDEX, values)
-    assert made.shape == (2, 3) and not made.is_coalesced()
+    result = aten.sparse_coo_tensor.indices(INDEX, values)
+    assert result.shape == (2, 3) and not result.is_coalesced()
     whole = aten.sparse_coo_tensor.indices_size(INDEX, values, [3, 3])
     assert whole.shape == (3, 3) and whole[0, 2] == 1
     assert aten.sparse_coo_tensor.size([2, 2], dtype=torch.int32).dtype is torch.int32
@@ -116,12 +116,12 @@ def test_invariants_are_checked_for_one_call():
 
 
 def test_other_sizes_leave_the_tensor_alone():
-    made = aten.sparse_resize(COO, [4, 5], 2, 0)
-    assert made.shape == (4, 5) and COO.shape == (2, 3)
-    assert torch.equal(made.to_dense()[:2, :3], DENSE)
+    result = aten.sparse_resize(COO, [4, 5], 2, 0)
+    assert result.shape == (4, 5) and COO.shape == (2, 3)
+    assert torch.equal(result.to_dense()[:2, :3], DENSE)
     assert aten.sparse_resize_and_clear(COO, [4, 5], 2, 0)._nnz() == 0
     out = torch.sparse_coo_tensor((1, 1))
-    assert aten.resize_as_sparse.out(COO, made, out=out) is out
+    assert aten.resize_as_sparse.out(COO, result, out=out) is out
     assert out.shape == (4, 5)
     copied = aten.copy_sparse_to_sparse(COO, TWICE.coalesce())
     assert torch.equal(copied.to_dense(), TWICE.to_dense())
@@ -140,8 +140,8 @@ def test_products_are_written_where_out_says():
 
 def test_gradients_of_dense_forms():
     grad = torch.arange(6.0).reshape(2, 3)
-    found = aten.to_dense_backward(grad, COO)
-    assert torch.equal(found.to_dense(), grad * (DENSE != 0))
+    actual = aten.to_dense_backward(grad, COO)
+    assert torch.equal(actual.to_dense(), grad * (DENSE != 0))
     assert aten.to_dense_backward(grad, DENSE.double()).dtype is torch.float64
     read = torch.tensor([0, 2, 2])
     table = aten.embedding_sparse_backward(torch.ones(3, 2), read, 4, 0, True)
@@ -153,8 +153,8 @@ def test_gradients_of_dense_forms():
 
 def test_examples_are_padded():
     x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
-    made = aten.nested_to_padded_tensor(x, -1.0)
-    assert made.tolist() == [[1, 1, -1], [1, 1, 1]]
+    result = aten.nested_to_padded_tensor(x, -1.0)
+    assert result.tolist() == [[1, 1, -1], [1, 1, 1]]
     with Seen() as mode:
         torch.nested.to_padded_tensor(x, 0.0, [2, 4])
     assert mode.names[-1] == "to_padded_tensor.default"

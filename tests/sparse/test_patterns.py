@@ -17,17 +17,17 @@ def drawn(count, most, seed=0):
 @pytest.mark.parametrize("most", [1, 7, 4000, 9_000_000, 1 << 40, (1 << 62) + 5])
 def test_distinct_keys_are_in_order_and_numbered(count, most):
     keys = drawn(count, most)
-    found, numbers = patterns.distinct(torch.tensor(keys))
+    actual, numbers = patterns.distinct(torch.tensor(keys))
     wanted, inverse = np.unique(keys, return_inverse=True)
-    assert np.array_equal(found.numpy(), wanted)
+    assert np.array_equal(actual.numpy(), wanted)
     assert np.array_equal(numbers.numpy(), inverse)
 
 
 def test_keys_that_share_their_high_bits_are_sorted():
     keys = np.concatenate([drawn(100_000, 5000), [1 << 61, 0, (1 << 61) - 1]])
-    found, numbers = patterns.distinct(torch.tensor(keys))
-    assert np.array_equal(found.numpy()[numbers.numpy()], keys)
-    assert (np.diff(found.numpy()) > 0).all()
+    actual, numbers = patterns.distinct(torch.tensor(keys))
+    assert np.array_equal(actual.numpy()[numbers.numpy()], keys)
+    assert (np.diff(actual.numpy()) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_a_union_says_where_its_keys_were():
     first, second = np.unique(drawn(500, 900, 1)), np.unique(drawn(300, 900, 2))
     keys, *places = patterns.united(torch.tensor(first), torch.tensor(second))
     assert np.array_equal(keys.numpy(), np.union1d(first, second))
-    for given, place in zip((first, second), places, strict=True):
-        held = np.isin(keys.numpy(), given)
-        assert np.array_equal(given[place.numpy()[held]], keys.numpy()[held])
-        assert (place.numpy()[~held] == len(given)).all()
+    for inputs, place in zip((first, second), places, strict=True):
+        held = np.isin(keys.numpy(), inputs)
+        assert np.array_equal(inputs[place.numpy()[held]], keys.numpy()[held])
+        assert (place.numpy()[~held] == len(inputs)).all()
 
 
 def test_rows_and_their_pointers():
@@ -78,26 +78,26 @@ def test_a_product_of_matrices_that_point_outside_is_refused():
 def test_products_have_the_same_bits_on_any_number_of_threads():
     dense = torch.randn(3000, 40)
     rows, columns = drawn(60_000, 3000, 3), drawn(60_000, 3000, 4)
-    given = torch.tensor(np.stack([rows, columns]))
-    found = []
+    inputs = torch.tensor(np.stack([rows, columns]))
+    actual = []
     for threads in (1, 2, 3):
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
-            coo = torch.sparse_coo_tensor(given, torch.ones(60_000) / 3, (3000, 3000))
+            coo = torch.sparse_coo_tensor(inputs, torch.ones(60_000) / 3, (3000, 3000))
             matrix = coo.coalesce()
-            found.append((matrix @ dense, matrix.to_sparse_csr() @ dense))
+            actual.append((matrix @ dense, matrix.to_sparse_csr() @ dense))
         finally:
             torch.set_num_threads(before)
     wanted = np.zeros((3000, 40))
     np.add.at(wanted, rows, dense.numpy()[columns] / 3)
-    np.testing.assert_allclose(found[0][0].numpy(), wanted, atol=1e-4)
-    assert all(torch.equal(found[0][0], each) for pair in found for each in pair)
+    np.testing.assert_allclose(actual[0][0].numpy(), wanted, atol=1e-4)
+    assert all(torch.equal(actual[0][0], each) for pair in actual for each in pair)
 
 
 def test_a_product_by_rows_has_derivatives_under_transforms():
     matrix = torch.sparse_csr_tensor([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], (3, 3))
     dense = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    found = torch.func.grad(lambda x: (matrix @ x).square().sum())(dense)
+    actual = torch.func.grad(lambda x: (matrix @ x).square().sum())(dense)
     wanted = 2 * matrix.to_dense().t() @ (matrix.to_dense() @ dense)
-    assert torch.equal(found, wanted)
+    assert torch.equal(actual, wanted)

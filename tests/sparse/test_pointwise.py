@@ -24,10 +24,10 @@ def operands(name, is_gradient=False):
     count = sum(
         a.type in ("Tensor", "Tensor?") for a in kept.REGISTRY[name].schema.arguments
     )
-    made = [sparse(seed * 10)[0].coalesce() for seed in range(count)]
+    result = [sparse(seed * 10)[0].coalesce() for seed in range(count)]
     if is_gradient:
-        made = [x.requires_grad_() for x in made]
-    return made, [x.detach().to_dense() for x in made]
+        result = [x.requires_grad_() for x in result]
+    return result, [x.detach().to_dense() for x in result]
 
 
 def first(result):
@@ -36,11 +36,11 @@ def first(result):
 
 def call(name, tensors):
     """The op in these tensors and default numbers."""
-    given, left = {}, iter(tensors)
+    inputs, left = {}, iter(tensors)
     for argument in kept.REGISTRY[name].schema.arguments:
         if argument.type in ("Tensor", "Tensor?"):
-            given[argument.name] = next(left)
-    return first(overload(name)(*list(given.values())))
+            inputs[argument.name] = next(left)
+    return first(overload(name)(*list(inputs.values())))
 
 
 def runs(name):
@@ -65,12 +65,12 @@ def test_the_list_of_ops_that_keep_patterns_is_that_of_the_declarations():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_op_on_sparse_operands_is_the_op_on_dense_ones(name):
     some, dense = operands(name)
-    found, wanted = call(name, some), call(name, dense)
-    assert found.layout is torch.sparse_coo
-    found = found.to_dense()
-    assert found.dtype is wanted.dtype
+    actual, wanted = call(name, some), call(name, dense)
+    assert actual.layout is torch.sparse_coo
+    actual = actual.to_dense()
+    assert actual.dtype is wanted.dtype
     np.testing.assert_allclose(
-        np.nan_to_num(found.numpy()), np.nan_to_num(_masked(name, some, wanted)), 1e-5
+        np.nan_to_num(actual.numpy()), np.nan_to_num(_masked(name, some, wanted)), 1e-5
     )
 
 

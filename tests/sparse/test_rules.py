@@ -53,10 +53,10 @@ def test_a_rule_is_the_op_on_the_dense_form_with_its_gradient(name, layout):
     x = x.coalesce() if layout == "coo" else x.to_sparse_csr()
     x.requires_grad_()
     dense = torch.tensor(whole, requires_grad=True)
-    found, wanted = RULES[name](x), RULES[name](dense)
-    assert_same(found, wanted.detach().numpy())
-    found = found if found.layout is torch.strided else found.to_dense()
-    (found**2).sum().backward()
+    actual, wanted = RULES[name](x), RULES[name](dense)
+    assert_same(actual, wanted.detach().numpy())
+    actual = actual if actual.layout is torch.strided else actual.to_dense()
+    (actual**2).sum().backward()
     (wanted**2).sum().backward()
     assert x.grad.layout is x.layout and x.grad._nnz() == x._nnz()
     assert_same(x.grad, (dense.grad * (dense != 0)).detach().numpy(), 1e-4)
@@ -86,8 +86,8 @@ def test_second_derivatives_pass_through_the_values():
     matrix = MATRIX.double().requires_grad_()
 
     def of_values(values, matrix):
-        made = torch.sparse_coo_tensor(x._indices(), values, (4, 5))
-        return torch.sparse.mm(made.square(), matrix)
+        result = torch.sparse_coo_tensor(x._indices(), values, (4, 5))
+        return torch.sparse.mm(result.square(), matrix)
 
     assert torch.autograd.gradcheck(of_values, (values, matrix))
     assert torch.autograd.gradgradcheck(of_values, (values, matrix))
@@ -104,19 +104,19 @@ def test_reduced_products_combine_the_terms_of_each_row():
     csr = x.to_sparse_csr()
     rows, columns = whole.nonzero()
     for name in ("mean", "amax", "amin"):
-        found = torch.sparse.mm(csr, MATRIX, name)
+        actual = torch.sparse.mm(csr, MATRIX, name)
         for row in range(4):
             terms = [whole[row, c] * MATRIX[c] for c in columns[rows == row]]
             picked = torch.stack(terms) if terms else torch.zeros(1, 3)
-            assert_same(found[row], getattr(picked, name)(0).numpy())
+            assert_same(actual[row], getattr(picked, name)(0).numpy())
 
 
 def test_sampled_products_are_computed_at_the_pattern():
     x, whole = sparse()
     first, second = torch.tensor(numbers(1, 4, 2)), torch.tensor(numbers(2, 2, 5))
-    found = torch.sparse.sampled_addmm(x.to_sparse_csr(), first, second, beta=0.5)
+    actual = torch.sparse.sampled_addmm(x.to_sparse_csr(), first, second, beta=0.5)
     wanted = 0.5 * whole + (first @ second).numpy() * (whole != 0)
-    assert_same(found, wanted)
+    assert_same(actual, wanted)
 
 
 def test_masks_take_the_elements_at_a_pattern():
@@ -161,15 +161,15 @@ def test_what_cannot_be_multiplied_is_refused():
 def test_positions_that_are_stored_twice_get_one_gradient(function, expected):
     indices = torch.tensor([[0, 1, 0, 1], [0, 2, 0, 1]])
     values = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
-    made = torch.sparse_coo_tensor(indices, values, (2, 3))
-    made.retain_grad()
-    function(made, *OPERANDS).backward()
-    grad = made.grad
+    result = torch.sparse_coo_tensor(indices, values, (2, 3))
+    result.retain_grad()
+    function(result, *OPERANDS).backward()
+    grad = result.grad
     assert grad.is_coalesced() and grad.indices().tolist() == [[0, 1, 1], [0, 1, 2]]
     assert grad.values().tolist() == expected
     at, middle, last = expected
     assert values.grad.tolist() == [at, last, at, middle]
-    leaf = made.detach().requires_grad_()
+    leaf = result.detach().requires_grad_()
     function(leaf, *OPERANDS).backward()
     assert leaf.grad.to_dense().equal(grad.to_dense())
 
@@ -183,11 +183,11 @@ OPERANDS = (
 def test_gradients_that_store_a_position_twice_are_summed():
     indices = torch.tensor([[0, 1, 0, 1], [0, 2, 0, 1]])
     values = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
-    made = torch.sparse_coo_tensor(indices, values, (2, 3))
-    given = torch.sparse_coo_tensor(
+    result = torch.sparse_coo_tensor(indices, values, (2, 3))
+    inputs = torch.sparse_coo_tensor(
         indices, torch.tensor([10.0, 20.0, 30.0, 40.0]), (2, 3)
     )
-    (grad,) = torch.autograd.grad(made, values, given)
+    (grad,) = torch.autograd.grad(result, values, inputs)
     assert grad.tolist() == [40, 20, 40, 40]
 
 

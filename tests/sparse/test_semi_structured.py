@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:SparseSemiStructuredTensor is a 
 def numbers(rows, columns, dtype):
     """Small whole numbers, a third of them 0, some groups with more than two others."""
     counted = torch.arange(rows * columns)
-    found = counted * 7919 % 101 % 19 - 9
-    return torch.where(found % 3 == 0, 0, found).reshape(rows, columns).to(dtype)
+    actual = counted * 7919 % 101 % 19 - 9
+    return torch.where(actual % 3 == 0, 0, actual).reshape(rows, columns).to(dtype)
 
 
 def pruned(rows, columns, dtype=torch.float32):
@@ -75,9 +75,9 @@ def test_layers_compute_with_such_weights(dtype, leading):
     assert isinstance(layer.weight, torch.nn.Parameter) and layer.weight.requires_grad
     x = torch.randint(-2, 3, (*leading, 64)).to(dtype).requires_grad_()
     y = x.detach().clone().requires_grad_()
-    found, expected = layer(x), dense(y)
-    assert torch.equal(found, expected)
-    found.sum().backward()
+    actual, expected = layer(x), dense(y)
+    assert torch.equal(actual, expected)
+    actual.sum().backward()
     expected.sum().backward()
     assert torch.equal(x.grad, y.grad)
     assert torch.equal(layer.weight.grad, dense.weight.grad)
@@ -89,8 +89,8 @@ def test_products():
     sparse = to_sparse_semi_structured(weight)
     x = torch.randint(-2, 3, (64, 7)).float().requires_grad_()
 
-    def same(found, expected):
-        assert torch.equal(found, expected)
+    def same(actual, expected):
+        assert torch.equal(actual, expected)
 
     same(sparse @ x, weight @ x)
     same(torch.mm(x.t(), sparse.t()), x.t() @ weight.t())
@@ -109,8 +109,8 @@ def test_products_of_int8_are_int32():
     weight = whole.reshape(16, 128)
     sparse = to_sparse_semi_structured(weight)
     x = numbers(128, 3, torch.int8)
-    found = sparse @ x
-    assert found.dtype == torch.int32 and found.equal(weight.int() @ x.int())
+    actual = sparse @ x
+    assert actual.dtype == torch.int32 and actual.equal(weight.int() @ x.int())
 
 
 def test_a_tensor_is_its_parts():

@@ -38,10 +38,10 @@ def test_bags_have_sparse_gradients(mode, by_frequency):
     grads = []
     for is_sparse in (True, False):
         weight = table()
-        found = functional.embedding_bag(
+        actual = functional.embedding_bag(
             torch.tensor(INDICES), weight, mode=mode, sparse=is_sparse, **return_kinds
         )
-        found.square().sum().backward()
+        actual.square().sum().backward()
         assert weight.grad.is_sparse is is_sparse
         grads.append(weight.grad)
     assert_same(grads[0], grads[1].numpy())
@@ -149,6 +149,6 @@ def test_hooks_and_autograd_grad_see_sparse_gradients():
     seen = []
     y = x * 2
     y.register_hook(lambda grad: seen.append(grad.layout))
-    (found,) = torch.autograd.grad(y.to_dense().sum(), x)
-    assert found.is_sparse and seen == [torch.sparse_coo]
-    assert_same(found, np.full_like(TABLE, 2))
+    (actual,) = torch.autograd.grad(y.to_dense().sum(), x)
+    assert actual.is_sparse and seen == [torch.sparse_coo]
+    assert_same(actual, np.full_like(TABLE, 2))

@@ -115,5 +115,5 @@ def holds_exprs(type_, known=()):
 
 @pytest.mark.parametrize("record", [*records()], ids=lambda r: r.__qualname__)
 def test_dataclasses_of_exprs_do_not_compare_their_fields(record):
-    found = [name for name, type_ in fields_of(record).items() if holds_exprs(type_)]
-    assert not found, f"{record.__qualname__} needs eq=False: {found}"
+    actual = [name for name, type_ in fields_of(record).items() if holds_exprs(type_)]
+    assert not actual, f"{record.__qualname__} needs eq=False: {actual}"

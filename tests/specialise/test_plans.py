@@ -108,17 +108,17 @@ def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
 def test_searches_over_different_windows_are_two_nests():
     graph = Graph("f")
     x = graph.input([sym("x.0"), sym("x.1")], "float32", "x")
-    found = []
+    actual = []
     for dim, combine in enumerate(("max", "argmax")):
         place = [axis(0), axis(0)]
         place[dim] = axis(0) + axis(1)
         body = padded_load(x, place, -math.inf, "float32")
         space, store = (x.shape[dim], 3), Store((axis(0),), body)
         payload = axis(1) if combine == "argmax" else None
-        found.append(
+        actual.append(
             emit_loop(graph, space, [store], combine, space[:1], payload=payload)
         )
-    graph.outputs = found
+    graph.outputs = actual
     steps = lower_graph(verify(graph), {}, name="f").plan.steps
     assert [len(step.outputs) for step in steps] == [1, 1]
     assert all(isinstance(step, GeneralStep) for step in steps)

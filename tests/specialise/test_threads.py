@@ -115,10 +115,10 @@ def test_threads_that_trace_one_key_at_once_get_one_graph() -> None:
 
 def test_threads_build_one_expression_of_the_same_parts() -> None:
     def chain(_: int) -> list[Expr]:
-        found = [sym("threads.first", "float32")]
+        actual = [sym("threads.first", "float32")]
         for k in range(300):
-            found.append(make("mul", found[-1], sym(f"threads.{k}", "float32")))
-        return found
+            actual.append(make("mul", actual[-1], sym(f"threads.{k}", "float32")))
+        return actual
 
     for _ in range(10):
         first, *others = together(chain)
@@ -151,13 +151,13 @@ def test_a_trace_is_the_thread_s_own() -> None:
 
 
 def test_a_cache_that_threads_share_stays_bounded() -> None:
-    found: Bounded[int, int] = Bounded(4)
+    actual: Bounded[int, int] = Bounded(4)
 
     def work(number: int) -> None:
         for k in range(2_000):
-            assert found.setdefault(k % 7, k % 7) == k % 7
-            found.put((k + number) % 7, (k + number) % 7)
-            assert found.get(k % 7) in (None, k % 7)
+            assert actual.setdefault(k % 7, k % 7) == k % 7
+            actual.put((k + number) % 7, (k + number) % 7)
+            assert actual.get(k % 7) in (None, k % 7)
 
     together(work)
-    assert len(found) <= 4
+    assert len(actual) <= 4

@@ -23,11 +23,11 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 def modules_of(package: str) -> dict[str, Path]:
     """Every module of a package by its full name."""
-    found = {}
+    actual = {}
     for path in (SOURCES / package).rglob("*.py"):
         parts = path.relative_to(SOURCES).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        actual[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return actual
 
 
 def used_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
@@ -46,11 +46,11 @@ def executed_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str
     tree = _tree(path)
     nodes = [node for node in _counted(tree, _LATER) if not _imports_lazily(node)]
     names = _full_names(nodes, _counted(tree))
-    found = _modules_of_names(name, names, modules)
-    for module in list(found):
+    actual = _modules_of_names(name, names, modules)
+    for module in list(actual):
         parts = module.split(".")
-        found |= {".".join(parts[:count]) for count in range(2, len(parts))}
-    return {m for m in found if not f"{name}.".startswith(f"{m}.")}
+        actual |= {".".join(parts[:count]) for count in range(2, len(parts))}
+    return {m for m in actual if not f"{name}.".startswith(f"{m}.")}
 
 
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -80,10 +80,10 @@ def _full_names(nodes: Iterable[ast.AST], binding: Iterable[ast.AST]) -> set[str
 def _modules_of_names(
     name: str, names: Iterable[str], modules: dict[str, Path]
 ) -> set[str]:
-    found = {
+    actual = {
         _module(_home(full), modules) for full in names if full.startswith("pellucid")
     }
-    return {m for m in found if m and not f"{name}.".startswith(f"{m}.")}
+    return {m for m in actual if m and not f"{name}.".startswith(f"{m}.")}
 
 
 @cache
@@ -196,7 +196,7 @@ def cycles(graph: dict[str, set[str]]) -> list[set[str]]:
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []
-    found: list[set[str]] = []
+    actual: list[set[str]] = []
 
     def visit(module: str) -> None:
         index[module] = lowest[module] = len(index)
@@ -210,9 +210,9 @@ def cycles(graph: dict[str, set[str]]) -> list[set[str]]:
             group = set(path[path.index(module) :])
             del path[path.index(module) :]
             if len(group) > 1:
-                found.append(group)
+                actual.append(group)
 
     for module in graph:
         if module not in index:
             visit(module)
-    return found
+    return actual

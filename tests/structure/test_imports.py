@@ -403,8 +403,8 @@ def uses_of(package, used=used_modules):
 USES = {package: uses_of(package) for package in RULES}
 
 
-def room(module, package):
-    """The folder of a module, or the module if it is of the package's top."""
+def folder_of(module, package):
+    """The folder of a module, or the module itself at the package's top level."""
     if not module.startswith(f"{package}."):
         return module
     inner = module.removeprefix(f"{package}.")
@@ -413,25 +413,25 @@ def room(module, package):
     return (folder or inner).replace(".", "/")
 
 
-def uses_of_rooms(package):
-    found = {}
+def uses_of_folders(package):
+    actual = {}
     for module, used in USES[package].items():
         if module != package:
-            own = room(module, package)
-            found.setdefault(own, set()).update(room(m, package) for m in used)
-    return {own: used - {own} for own, used in found.items()}
+            own = folder_of(module, package)
+            actual.setdefault(own, set()).update(folder_of(m, package) for m in used)
+    return {own: used - {own} for own, used in actual.items()}
 
 
 @pytest.mark.parametrize("package", RULES)
 def test_every_folder_and_module_has_a_rule(package):
-    assert set(uses_of_rooms(package)) == set(RULES[package])
+    assert set(uses_of_folders(package)) == set(RULES[package])
 
 
 @pytest.mark.parametrize(
     ("package", "name"), [(p, name) for p, rules in RULES.items() for name in rules]
 )
 def test_folders_use_what_they_may_and_no_rule_is_wider(package, name):
-    used = uses_of_rooms(package)[name]
+    used = uses_of_folders(package)[name]
     assert used - BASE == RULES[package][name]
 
 
@@ -498,8 +498,8 @@ def test_a_line_of_a_readme_is_read_whole():
 
 @pytest.mark.parametrize("name", sorted(BASE))
 def test_what_everything_uses_uses_nothing_above(name):
-    assert uses_of_rooms("pellucid")[name] <= BASE
-    assert name == "_tensor" or not uses_of_rooms("pellucid")[name]
+    assert uses_of_folders("pellucid")[name] <= BASE
+    assert name == "_tensor" or not uses_of_folders("pellucid")[name]
 
 
 @pytest.mark.parametrize("package", RULES)
@@ -513,8 +513,8 @@ def test_no_modules_use_each_other_in_a_circle(package):
     uses = USES[package]
     assert all(used in uses[user] for user, used in deliberate), "one is not needed"
     without = {
-        user: {used for used in found if (user, used) not in deliberate}
-        for user, found in uses.items()
+        user: {used for used in actual if (user, used) not in deliberate}
+        for user, actual in uses.items()
     }
     assert not cycles(without)
     for user, used in deliberate:
@@ -522,14 +522,14 @@ def test_no_modules_use_each_other_in_a_circle(package):
 
 
 def test_circles_are_few_and_small_and_each_is_in_one_folder():
-    found = [group for uses in USES.values() for group in cycles(uses)]
-    assert max(map(len, found)) == MOST_IN_A_CIRCLE
+    actual = [group for uses in USES.values() for group in cycles(uses)]
+    assert max(map(len, actual)) == MOST_IN_A_CIRCLE
     assert len(DELIBERATE) == MOST_DELIBERATE
-    for group in found:
+    for group in actual:
         assert len({tuple(module.split(".")[:2]) for module in group}) == 1, group
 
 
-def test_no_more_folders_use_each_other_in_a_circle():
+def test_no_further_folders_use_each_other_in_a_circle():
     groups = cycles({name: uses & API.keys() for name, uses in API.items()})
     assert max(map(len, groups)) == MOST_FOLDERS_IN_A_CIRCLE
 

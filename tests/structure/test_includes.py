@@ -33,8 +33,8 @@ def sources(folder):
 
 
 def folders_with_sources():
-    found = {p.parent for p in RUNTIME.rglob("*") if p.suffix in {".h", ".cpp"}}
-    return {p.relative_to(RUNTIME).as_posix() for p in found} - {"."}
+    actual = {p.parent for p in RUNTIME.rglob("*") if p.suffix in {".h", ".cpp"}}
+    return {p.relative_to(RUNTIME).as_posix() for p in actual} - {"."}
 
 
 def forbidden_includes(folder, name, text):

@@ -42,8 +42,8 @@ def sources():
 
 
 def test_only_names_from_outside_are_looked_up_elsewhere():
-    found = {name for name, text in sources() if LOOK_UP.search(text)}
-    assert found == set(NAMES_FROM_OUTSIDE)
+    actual = {name for name, text in sources() if LOOK_UP.search(text)}
+    assert actual == set(NAMES_FROM_OUTSIDE)
 
 
 def test_no_op_is_looked_up_by_a_literal():
@@ -77,7 +77,7 @@ def test_every_operator_is_an_op():
         assert name in names | composites, row
 
 
-def test_library_routines_in_cpp_are_those_with_a_meaning_in_numpy():
+def test_library_routines_in_cpp_are_those_with_a_numpy_reference():
     text = "\n".join(text for _, text in sources())
     registered = re.findall(
         r'(?:register_library_routine|PELLUCID_LAPACK_ROUTINE)\("(\w+)"', text

@@ -65,5 +65,5 @@ def test_a_sample_has_some_cases_of_every_test(tmp_path):
         def test_one():
             assert True
     """
-    found = outcomes(tmp_path, text, "--sample", "2")
-    assert set(found) == {"test_many[0]", "test_many[2]", "test_many[4]", "test_one"}
+    actual = outcomes(tmp_path, text, "--sample", "2")
+    assert set(actual) == {"test_many[0]", "test_many[2]", "test_many[4]", "test_one"}

@@ -54,11 +54,11 @@ def test_bernoulli_in_place_draws_what_bernoulli_draws(dtype: str) -> None:
     p = torch.linspace(0, 1, 50, dtype=getattr(torch, dtype))
     torch.manual_seed(3)
     expected = torch.bernoulli(p)
-    for made in (torch.int64, torch.bool, torch.float32):
+    for result in (torch.int64, torch.bool, torch.float32):
         torch.manual_seed(3)
-        drawn = torch.zeros(50, dtype=made).bernoulli_(p)
-        assert drawn.dtype is made
-        assert drawn.tolist() == expected.to(made).tolist()
+        drawn = torch.zeros(50, dtype=result).bernoulli_(p)
+        assert drawn.dtype is result
+        assert drawn.tolist() == expected.to(result).tolist()
 
 
 def test_bernoulli_in_place_expands_the_probabilities() -> None:

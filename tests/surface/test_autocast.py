@@ -92,8 +92,8 @@ def test_operands_of_function_transforms_are_cast():
 
 def test_a_value_is_that_of_cast_operands():
     with torch.autocast("cpu"):
-        given = F.linear(X, X)
-    assert given.equal(F.linear(HALF, HALF))
+        actual = F.linear(X, X)
+    assert actual.equal(F.linear(HALF, HALF))
 
 
 def test_gradients_have_the_parameters_dtype():

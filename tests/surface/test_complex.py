@@ -14,8 +14,8 @@ DTYPES = [torch.complex64, torch.complex128]
 
 def numbers(*shape, dtype=torch.complex128, seed=0, grad=False):
     generator = torch.Generator().manual_seed(seed)
-    made = torch.randn(*shape, dtype=dtype, generator=generator)
-    return made.requires_grad_(grad)
+    result = torch.randn(*shape, dtype=dtype, generator=generator)
+    return result.requires_grad_(grad)
 
 
 # Making, printing, converting
@@ -23,13 +23,13 @@ def numbers(*shape, dtype=torch.complex128, seed=0, grad=False):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_factories_make_complex_tensors(dtype):
-    for made, value in [
+    for result, value in [
         (torch.zeros(2, 3, dtype=dtype), 0),
         (torch.ones(2, 3, dtype=dtype), 1),
         (torch.full((2, 3), 1 - 2j, dtype=dtype), 1 - 2j),
         (torch.zeros(2, 3, dtype=dtype).fill_(3j), 3j),
     ]:
-        assert made.dtype == dtype and made.tolist() == [[value] * 3] * 2
+        assert result.dtype == dtype and result.tolist() == [[value] * 3] * 2
     assert torch.empty(2, dtype=dtype).dtype == dtype
     assert torch.full((2,), 1j).dtype == torch.complex64
     assert torch.tensor([1 + 2j, 3]).tolist() == [1 + 2j, 3]
@@ -212,7 +212,7 @@ def test_second_gradients_and_tangents(name):
 def test_values_agree_with_numpy():
     x, y = numbers(3, 3), numbers(3, 3, seed=1)
     a, b = x.numpy(), y.numpy()
-    for found, wanted in [
+    for actual, wanted in [
         (x @ y, a @ b),
         (x / y, a / b),
         (x**y, a**b),
@@ -222,7 +222,7 @@ def test_values_agree_with_numpy():
         (x.cumsum(0), a.cumsum(0)),
         (torch.vdot(x[0], y[0]), np.vdot(a[0], b[0])),
     ]:
-        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+        np.testing.assert_allclose(actual.numpy(), wanted, rtol=1e-12)
 
 
 def test_comparison():
@@ -330,8 +330,8 @@ def test_replacing_what_is_not_finite():
 
 def test_logsumexp_is_the_logarithm_of_a_sum():
     z = numbers(3, 4, grad=True)
-    found = torch.logsumexp(z, 1)
-    assert torch.allclose(found.exp(), z.exp().sum(1))
+    actual = torch.logsumexp(z, 1)
+    assert torch.allclose(actual.exp(), z.exp().sum(1))
     assert torch.autograd.gradcheck(lambda v: torch.logsumexp(v, 1), z)
 
 
@@ -348,9 +348,9 @@ def test_logsumexp_is_the_logarithm_of_a_sum():
     ],
 )
 def test_functions_of_numbers_on_the_axes_do_not_become_nan(name, number, expected):
-    found = getattr(torch, name)(torch.tensor(number)).item()
-    assert repr(found.real) == repr(expected.real)
-    assert abs(found.imag) == abs(expected.imag) or expected.imag != expected.imag
+    actual = getattr(torch, name)(torch.tensor(number)).item()
+    assert repr(actual.real) == repr(expected.real)
+    assert abs(actual.imag) == abs(expected.imag) or expected.imag != expected.imag
 
 
 def test_powers_of_zero():
@@ -363,8 +363,8 @@ def test_powers_of_zero():
 
 def test_sums_of_exponentials_do_not_overflow():
     x, y = torch.tensor([1000 + 3j, -INF]), torch.tensor([1000 + 3j, 1 + 1j])
-    found = torch.logaddexp(x, y)
-    assert found.tolist() == [pytest.approx(1000 + math.log(2) + 3j), 1 + 1j]
+    actual = torch.logaddexp(x, y)
+    assert actual.tolist() == [pytest.approx(1000 + math.log(2) + 3j), 1 + 1j]
 
 
 def test_powers_in_double_precision_stay_complex():
@@ -384,17 +384,17 @@ def test_reflections_are_unitary():
 
 def test_covariances_are_hermitian():
     z = numbers(3, 5)
-    found = torch.cov(z)
+    actual = torch.cov(z)
     expected = torch.from_numpy(np.cov(z.numpy()))
-    assert torch.allclose(found, expected)
+    assert torch.allclose(actual, expected)
     assert torch.allclose(torch.corrcoef(z).abs().diagonal(), torch.ones(3).double())
     assert torch.linalg.svdvals(z).dtype == torch.float64
 
 
 def test_numbers_between_complex_ones():
-    found = torch.linspace(1j, 2, 3)
-    assert found.dtype == torch.complex64
-    assert found.tolist() == [1j, 1 + 0.5j, 2]
+    actual = torch.linspace(1j, 2, 3)
+    assert actual.dtype == torch.complex64
+    assert actual.tolist() == [1j, 1 + 0.5j, 2]
     with pytest.raises(RuntimeError, match="complex"):
         torch.linspace(1j, 2, 3, dtype=torch.float32)
 
@@ -413,14 +413,14 @@ def test_products_take_complex_factors(name):
     matrix = torch.randn(3, 3, dtype=torch.complex128)
     shapes = {"addmv": (matrix, matrix[0]), "addr": (matrix[0], matrix[1])}
     batch = (matrix[None], matrix[None])
-    given = shapes.get(name, batch if "bmm" in name else (matrix, matrix))
+    arguments = shapes.get(name, batch if "bmm" in name else (matrix, matrix))
     x = torch.randn_like(matrix[0] if name == "addmv" else matrix)
     x = x[None] if name == "baddbmm" else x
     beta, alpha = 0.5 - 2j, 1.5 + 1j
-    plain = getattr(x * 0, name)(*given)
-    found = getattr(x.clone(), name)(*given, beta=beta, alpha=alpha)
-    assert torch.allclose(found, beta * x + alpha * plain)
-    one = getattr(x.clone(), name)(*given, beta=1 + 0j, alpha=0j)
+    plain = getattr(x * 0, name)(*arguments)
+    actual = getattr(x.clone(), name)(*arguments, beta=beta, alpha=alpha)
+    assert torch.allclose(actual, beta * x + alpha * plain)
+    one = getattr(x.clone(), name)(*arguments, beta=1 + 0j, alpha=0j)
     assert torch.allclose(one, x)
 
 
@@ -432,7 +432,7 @@ def test_factors_of_real_products_are_real():
 
 def test_complex_factors_have_gradients():
     x, a, b = (torch.randn(2, 2, dtype=torch.complex128) for _ in range(3))
-    given = [t.requires_grad_() for t in (x, a, b)]
+    inputs = [t.requires_grad_() for t in (x, a, b)]
     assert torch.autograd.gradcheck(
-        lambda *t: torch.addmm(*t, beta=2j, alpha=1 - 1j), given
+        lambda *t: torch.addmm(*t, beta=2j, alpha=1 - 1j), inputs
     )

@@ -53,8 +53,8 @@ def test_numbers_of_powers_and_gammas():
 
 def test_made_tensors_are_in_their_range():
     torch.manual_seed(0)
-    made = make_tensor(40, 3, dtype=torch.float32, low=-2, high=5, noncontiguous=True)
-    assert made.shape == (40, 3)
-    assert not made.is_contiguous()
-    assert float(made.min()) >= -2
-    assert float(made.max()) <= 5
+    result = make_tensor(40, 3, dtype=torch.float32, low=-2, high=5, noncontiguous=True)
+    assert result.shape == (40, 3)
+    assert not result.is_contiguous()
+    assert float(result.min()) >= -2
+    assert float(result.max()) <= 5

@@ -64,8 +64,8 @@ def test_schemas_are_inferred():
     ) -> None:
         pass
 
-    found = infer_schema(function, mutates_args={"x"})
-    assert found == "(Tensor(a0!) x, SymInt[] sizes, *, Tensor? y=None) -> ()"
+    actual = infer_schema(function, mutates_args={"x"})
+    assert actual == "(Tensor(a0!) x, SymInt[] sizes, *, Tensor? y=None) -> ()"
 
     def untyped(x):
         return x
@@ -87,8 +87,8 @@ def test_a_rule_for_batches():
         return scaled(x, factor), in_dims[0]
 
     x = torch.arange(6.0).view(3, 2)
-    found = torch.vmap(scaled, (0, None))(x, 2.0)
-    assert torch.equal(found, x * 2) and told == [(3, (0, None))]
+    actual = torch.vmap(scaled, (0, None))(x, 2.0)
+    assert torch.equal(actual, x * 2) and told == [(3, (0, None))]
     pairs = torch.vmap(torch.vmap(lambda a: scaled(a, 3.0)))(x)
     assert torch.equal(pairs, x * 3)
     assert torch.equal(scaled(x, 2.0), x * 2)

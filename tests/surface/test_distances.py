@@ -20,11 +20,11 @@ def rows(*shape, seed=0):
 @pytest.mark.parametrize("p", ORDERS)
 def test_each_pair_has_the_norm_of_its_difference(p):
     x, y = rows(2, 5, 3), rows(4, 3, seed=1)
-    found = torch.cdist(x, y, p)
-    assert found.shape == (2, 5, 4)
+    actual = torch.cdist(x, y, p)
+    assert actual.shape == (2, 5, 4)
     for b, i, j in itertools.product(range(2), range(5), range(4)):
         want = torch.linalg.vector_norm(x[b, i] - y[j], p)
-        assert torch.allclose(found[b, i, j], want, rtol=1e-12)
+        assert torch.allclose(actual[b, i, j], want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("p", ORDERS)
@@ -53,9 +53,9 @@ def test_equal_rows_have_no_slope():
 def test_close_rows_are_distinguished():
     x = torch.full((30, 8), 1e4)
     exact = "donot_use_mm_for_euclid_dist"
-    found = torch.cdist(x, x + 0.125, 2.0, exact)
-    assert found.eq(0.125 * math.sqrt(8)).all()
-    assert torch.cdist(x[:9], x[:9] + 0.125, 2.0).equal(found[:9, :9])
+    actual = torch.cdist(x, x + 0.125, 2.0, exact)
+    assert actual.eq(0.125 * math.sqrt(8)).all()
+    assert torch.cdist(x[:9], x[:9] + 0.125, 2.0).equal(actual[:9, :9])
 
 
 def test_distances_of_many_rows_are_made_of_a_product():

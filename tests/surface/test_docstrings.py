@@ -73,8 +73,8 @@ def public(module):
 @pytest.mark.parametrize("name", ["", *MODULES])
 def test_public_functions_and_classes_have_docstrings(name):
     module = import_module(f"pellucid.{name}".rstrip("."))
-    found = dict(public(module))
-    assert found and [n for n, value in found.items() if not value.__doc__] == []
+    actual = dict(public(module))
+    assert actual and [n for n, value in actual.items() if not value.__doc__] == []
 
 
 def head_of(text):

@@ -80,8 +80,8 @@ _LIMITS = {
 @pytest.mark.parametrize("name", _LIMITS)
 def test_limits_of_floats_are_pytorchs(name):
     info = torch.finfo(getattr(torch, name))
-    found = (info.bits, info.resolution, info.max, info.eps, info.tiny)
-    assert found == _LIMITS[name]
+    actual = (info.bits, info.resolution, info.max, info.eps, info.tiny)
+    assert actual == _LIMITS[name]
     signed = name != "float8_e8m0fnu"
     assert info.min == (-info.max if signed else info.smallest_normal)
 

@@ -34,14 +34,14 @@ def test_the_median_of_nothing_is_nan(shape, name):
     assert getattr(torch.zeros(shape), name)().isnan().item()
 
 
-def test_a_dim_of_an_empty_tensor_is_taken_apart():
+def test_a_dim_of_an_empty_tensor_is_unflattened():
     assert torch.zeros(2, 0).unflatten(0, (-1, 1)).shape == (2, 1, 0)
     assert torch.zeros(0, 6).unflatten(1, (3, -1)).shape == (0, 3, 2)
 
 
 def test_slices_of_which_there_are_none():
-    found = torch.unique(torch.zeros(0, 3), dim=0, return_inverse=True)
-    assert [tensor.shape for tensor in found] == [(0, 3), (0,)]
+    actual = torch.unique(torch.zeros(0, 3), dim=0, return_inverse=True)
+    assert [tensor.shape for tensor in actual] == [(0, 3), (0,)]
     for function in (torch.unique, torch.unique_consecutive):
         with pytest.raises(RuntimeError, match="no elements"):
             function(torch.zeros(3, 0), dim=0)

@@ -11,10 +11,10 @@ TEXT = "x = relu(a)  # first\ny = relu(b)\n    ~~~~\nz = x + y\nreturn z\n"
 
 
 def checks(*calls):
-    made = FileCheck()
-    for name, *given in calls:
-        assert getattr(made, name)(*given) is made
-    return made
+    result = FileCheck()
+    for name, *arguments in calls:
+        assert getattr(result, name)(*arguments) is result
+    return result
 
 
 HOLDS = [

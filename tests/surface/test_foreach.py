@@ -16,9 +16,9 @@ def numbers(tensors):
 @pytest.mark.parametrize("name", ["neg", "sqrt", "sigmoid", "log1p", "erf", "trunc"])
 def test_an_op_of_one_argument_applies_to_each(name):
     single = getattr(pellucid, name)
-    given = getattr(pellucid, f"_foreach_{name}")(XS)
-    assert type(given) is tuple
-    assert numbers(given) == numbers(single(x) for x in XS)
+    results = getattr(pellucid, f"_foreach_{name}")(XS)
+    assert type(results) is tuple
+    assert numbers(results) == numbers(single(x) for x in XS)
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum"])
@@ -46,10 +46,10 @@ def test_factors_have_a_place_in_products_of_lists():
 
 
 def test_names_of_lists_and_options_of_the_op():
-    given = pellucid._foreach_add(XS, other=YS, alpha=2)
-    assert numbers(given) == [[4.5], [8.25, 16.75]]
-    given = pellucid._foreach_lerp(XS, YS, weight=1.0)
-    assert numbers(given) == numbers(YS)
+    results = pellucid._foreach_add(XS, other=YS, alpha=2)
+    assert numbers(results) == [[4.5], [8.25, 16.75]]
+    results = pellucid._foreach_lerp(XS, YS, weight=1.0)
+    assert numbers(results) == numbers(YS)
 
 
 def test_norms_copies_and_zeros():

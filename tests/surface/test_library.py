@@ -20,9 +20,9 @@ from pellucid.library import (
 
 @pytest.fixture
 def library(request):
-    made = Library(f"library_tests_{abs(hash(request.node.name))}", "DEF")
-    yield made
-    made._destroy()
+    result = Library(f"library_tests_{abs(hash(request.node.name))}", "DEF")
+    yield result
+    result._destroy()
 
 
 def op_of(library, name="f"):
@@ -67,7 +67,7 @@ def test_what_a_library_added_ends_with_it():
     Library("library_tests_end", "DEF")._destroy()
 
 
-def test_kernels_of_others_are_exchanged_and_given_back():
+def test_kernels_of_other_ops_are_replaced_and_restored():
     x = torch.zeros(3)
     with torch.library._scoped_library("aten", "IMPL") as first:
         first.impl("sin", lambda x: torch.full_like(x, 7), "CPU")
@@ -219,9 +219,9 @@ def test_autocast_of_a_custom_op():
     copied.register_autograd(lambda ctx, grad: (grad[:2], grad[2:]))
     x = torch.ones(2, requires_grad=True)
     with torch.autocast("cpu"):
-        found = copied(x, torch.ones(2))
-    assert found.dtype is torch.bfloat16
-    found.float().sum().backward()
+        actual = copied(x, torch.ones(2))
+    assert actual.dtype is torch.bfloat16
+    actual.float().sum().backward()
     assert x.grad.tolist() == [1, 1]
     assert copied(x, torch.ones(2)).dtype is torch.float32
     with pytest.raises(ValueError, match="Unknown device type"):
@@ -352,17 +352,17 @@ GIVEN = [
 
 @pytest.mark.parametrize(("argument", "value"), GIVEN)
 def test_a_kernel_gets_a_default_of_the_arguments_type(library, argument, value):
-    found = []
+    actual = []
 
-    def kernel(x, given, last):
-        found.append(given)
+    def kernel(x, arguments, last):
+        actual.append(arguments)
         return x.clone()
 
     library.define(f"f(Tensor x, {argument}, int last=0) -> Tensor")
     library.impl("f", kernel, "CPU")
     op_of(library)(torch.ones(1), last=1)
-    assert found == [value]
-    assert type(found[0]) is type(value)
+    assert actual == [value]
+    assert type(actual[0]) is type(value)
 
 
 def test_a_default_that_does_not_fit_is_refused(library):

@@ -138,9 +138,9 @@ def test_scans_with_an_associative_function():
         return {"m": a["m"] * b["m"], "c": b["m"] * a["c"] + b["c"]}
 
     lines = {"m": torch.rand(4), "c": torch.rand(4)}
-    found = associative_scan(affine, lines, 0)["c"]
+    actual = associative_scan(affine, lines, 0)["c"]
     value = torch.zeros(())
-    for m, c, expected in zip(lines["m"], lines["c"], found, strict=True):
+    for m, c, expected in zip(lines["m"], lines["c"], actual, strict=True):
         value = m * value + c
         assert torch.allclose(value, expected)
 
@@ -148,15 +148,15 @@ def test_scans_with_an_associative_function():
 def test_products_that_graph_libraries_name():
     left, right = torch.tensor([[0.0, 2.0], [3.0, 0.0]]), torch.ones(2, 2)
     for layout in (torch.strided, torch.sparse_coo, torch.sparse_csr):
-        given = left if layout is torch.strided else left.to_sparse(layout=layout)
-        found = torch.ops.aten._sparse_addmm(right, given, right, beta=2, alpha=10)
-        assert found.tolist() == [[22.0, 22.0], [32.0, 32.0]]
+        inputs = left if layout is torch.strided else left.to_sparse(layout=layout)
+        actual = torch.ops.aten._sparse_addmm(right, inputs, right, beta=2, alpha=10)
+        assert actual.tolist() == [[22.0, 22.0], [32.0, 32.0]]
     csr = left.to_sparse_csr()
     for reduce, wanted in (("sum", [[4.0], [9.0]]), ("mean", [[2.0], [9.0]])):
-        found, places = torch.ops.aten._sparse_mm_reduce_impl(
+        actual, places = torch.ops.aten._sparse_mm_reduce_impl(
             torch.tensor([[2.0, 2.0], [9.0, 0.0]]).to_sparse_csr(), right[:, :1], reduce
         )
-        assert found.tolist() == wanted
+        assert actual.tolist() == wanted
         assert places.shape == (0,)
     with pytest.raises(RuntimeError, match="CSR"):
         torch.ops.aten._sparse_mm_reduce_impl(csr, csr, "mean")

@@ -50,13 +50,13 @@ print(json.dumps({title: dir(space) for title, space in spaces.items()}))
 
 def recorded():
     """PyTorch's names by namespace (tools/record_names.py)."""
-    found = {}
+    actual = {}
     for line in (Path(__file__).with_name("names.txt")).read_text().splitlines():
         if line.startswith("torch"):
-            names = found[line.removesuffix(":")] = set()
+            names = actual[line.removesuffix(":")] = set()
         else:
             names |= set(line.split())
-    return found
+    return actual
 
 
 NAMES = recorded()

@@ -36,8 +36,8 @@ def test_an_op_that_keeps_its_word(double, needs_grad):
 
 
 def failures(op, *args):
-    found = opcheck(op, args, raise_exception=False)
-    return {name: str(error) for name, error in found.items() if error != "SUCCESS"}
+    actual = opcheck(op, args, raise_exception=False)
+    return {name: str(error) for name, error in actual.items() if error != "SUCCESS"}
 
 
 def test_a_write_that_the_schema_does_not_name():
@@ -47,10 +47,10 @@ def test_a_write_that_the_schema_does_not_name():
         return x.clone()
 
     writes.register_fake(torch.empty_like)
-    found = failures(writes, torch.ones(2))
-    assert list(found) == ["test_schema"]
+    actual = failures(writes, torch.ones(2))
+    assert list(actual) == ["test_schema"]
     assert (
-        "Argument x is not defined as mutable but was mutated" in found["test_schema"]
+        "Argument x is not defined as mutable but was mutated" in actual["test_schema"]
     )
     with pytest.raises(Exception, match="test_schema failed"):
         opcheck(writes, (torch.ones(2),))
@@ -70,12 +70,12 @@ def test_shapes_without_data():
     def wrong_shape(x: torch.Tensor) -> torch.Tensor:
         return x.detach()[1:].clone()
 
-    found = failures(wrong_shape, torch.ones(3))
-    assert "register_fake" in found["test_faketensor"]
+    actual = failures(wrong_shape, torch.ones(3))
+    assert "register_fake" in actual["test_faketensor"]
     wrong_shape.register_fake(torch.empty_like)
-    found = failures(wrong_shape, torch.ones(3))
-    assert "(3,)" in found["test_faketensor"] or "[3]" in found["test_faketensor"]
-    assert "test_schema" not in found
+    actual = failures(wrong_shape, torch.ones(3))
+    assert "(3,)" in actual["test_faketensor"] or "[3]" in actual["test_faketensor"]
+    assert "test_schema" not in actual
 
 
 def test_a_kernel_that_is_differentiated_through_its_ops():
@@ -84,8 +84,8 @@ def test_a_kernel_that_is_differentiated_through_its_ops():
     lib.impl("double", lambda x: x * 2, "CompositeExplicitAutograd")
     op = torch.ops.test_op_checks_plain.double.default
     assert failures(op, torch.ones(2)) == {}
-    found = failures(op, torch.ones(2, requires_grad=True))
-    assert "register_autograd" in found["test_autograd_registration"]
+    actual = failures(op, torch.ones(2, requires_grad=True))
+    assert "register_autograd" in actual["test_autograd_registration"]
 
 
 def test_names_of_no_op_or_no_check(double):
@@ -164,14 +164,14 @@ def test_writes_are_found_by_bits_and_strides(number, write, value):
         write(x)
         return x.clone()
 
-    found = opcheck(
+    actual = opcheck(
         writes,
         (torch.full((2, 2), value),),
         test_utils="test_schema",
         raise_exception=False,
     )
     assert "Argument x is not defined as mutable but was mutated" in str(
-        found["test_schema"]
+        actual["test_schema"]
     )
 
 
@@ -190,8 +190,8 @@ def test_results_in_one_memory():
         return y, y.view(-1)
 
     twice.register_fake(lambda x: (torch.empty_like(x), torch.empty_like(x)))
-    found = failures(twice, torch.ones(2))
-    assert "may not alias any inputs" in found["test_schema"]
+    actual = failures(twice, torch.ones(2))
+    assert "may not alias any inputs" in actual["test_schema"]
     assert opcheck(torch.ops.aten.chunk.default, (torch.ones(4), 2))
 
 
@@ -200,10 +200,10 @@ def test_an_empty_argument_that_is_returned():
     def itself(x: torch.Tensor) -> torch.Tensor:
         return x
 
-    found = failures(itself, torch.empty(0))
+    actual = failures(itself, torch.empty(0))
     assert (
         "Argument x is not defined to alias output but was aliasing"
-        in found["test_schema"]
+        in actual["test_schema"]
     )
 
 

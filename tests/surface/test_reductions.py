@@ -27,9 +27,9 @@ def test_comparisons_write_into_masks_where_gradients_are_recorded():
     x, mask = torch.ones(2, requires_grad=True), torch.zeros(2, dtype=torch.bool)
     torch.gt(x, 0, out=mask)
     assert mask.tolist() == [True, True]
-    for given, out in [(x, torch.zeros(2)), (torch.ones(2), x)]:
+    for inputs, out in [(x, torch.zeros(2)), (torch.ones(2), x)]:
         with pytest.raises(RuntimeError, match="out="):
-            torch.mul(given, 2, out=out)
+            torch.mul(inputs, 2, out=out)
 
 
 def test_equal_compares_across_dtypes():
@@ -77,13 +77,13 @@ def test_none_means_no_dims():
 def test_bools_are_reduced_at_places(reduce, combine, include_self):
     start, source = [True, False, True], [True, False, False, True]
     index = [0, 0, 1, 1]
-    found = torch.tensor(start).scatter_reduce(
+    actual = torch.tensor(start).scatter_reduce(
         0, torch.tensor(index), torch.tensor(source), reduce, include_self=include_self
     )
     for place, before in enumerate(start):
         there = [s for s, i in zip(source, index, strict=True) if i == place]
         values = [before, *there] if include_self or not there else there
-        assert found[place].item() == combine(values)
+        assert actual[place].item() == combine(values)
 
 
 def test_bools_have_no_mean_at_places():

@@ -43,11 +43,11 @@ def test_cond_calls_one_branch():
 
 def test_convolution_takes_all_dims():
     x, w = torch.randn(1, 4, 5, 5), torch.randn(6, 2, 3, 3)
-    given = torch.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 2)
-    assert given.equal(nn.functional.conv2d(x, w, None, 1, 1, 1, 2))
+    results = torch.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 2)
+    assert results.equal(nn.functional.conv2d(x, w, None, 1, 1, 1, 2))
     line, w = torch.randn(1, 4, 5), torch.randn(4, 3, 2)
-    given = torch.convolution(line, w, None, [2], [0], [1], True, [1], 1)
-    assert given.equal(nn.functional.conv_transpose1d(line, w, None, 2, 0, 1))
+    results = torch.convolution(line, w, None, [2], [0], [1], True, [1], 1)
+    assert results.equal(nn.functional.conv_transpose1d(line, w, None, 2, 0, 1))
 
 
 def test_rows_of_an_embedding_are_shortened():
@@ -187,7 +187,7 @@ def test_sharing_strategies():
         mp.set_sharing_strategy("telepathy")
 
 
-def test_denormals_are_flushed_where_asked():
+def test_denormals_are_flushed_on_request():
     x = torch.full((100_000,), 1e-38)
     assert (x * 0.01)[0].item() > 0
     assert torch.set_flush_denormal(True)

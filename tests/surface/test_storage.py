@@ -168,9 +168,9 @@ def test_copies_and_files(tensor):
     file = io.BytesIO()
     torch.save({"storage": storage, "tensor": tensor}, file)
     file.seek(0)
-    found = torch.load(file)
-    assert isinstance(found["storage"], torch.FloatStorage)
-    assert found["storage"].data_ptr() == found["tensor"].data_ptr()
+    actual = torch.load(file)
+    assert isinstance(actual["storage"], torch.FloatStorage)
+    assert actual["storage"].data_ptr() == actual["tensor"].data_ptr()
     pair = copy.deepcopy([storage.untyped(), storage.untyped()])
     assert pair[0] is pair[1]
 

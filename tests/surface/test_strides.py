@@ -115,18 +115,18 @@ OF_IMAGES = {
 def test_images_with_the_channels_last_stay_so(name):
     image = torch.arange(96.0).reshape(2, 3, 4, 4).sin()
     last = image.to(memory_format=torch.channels_last).requires_grad_()
-    found, expected = OF_IMAGES[name](last), OF_IMAGES[name](image)
-    assert found.is_contiguous(memory_format=torch.channels_last)
+    actual, expected = OF_IMAGES[name](last), OF_IMAGES[name](image)
+    assert actual.is_contiguous(memory_format=torch.channels_last)
     assert expected.is_contiguous()
-    torch.testing.assert_close(found.contiguous(), expected)
-    found.sum().backward()
+    torch.testing.assert_close(actual.contiguous(), expected)
+    actual.sum().backward()
     assert last.grad.stride() == last.stride()
 
 
 def test_a_weight_with_the_channels_last_asks_for_them():
     weight = torch.ones(4, 3, 2, 2).to(memory_format=torch.channels_last)
-    found = torch.nn.functional.conv2d(torch.ones(1, 3, 4, 4), weight)
-    assert found.is_contiguous(memory_format=torch.channels_last)
+    actual = torch.nn.functional.conv2d(torch.ones(1, 3, 4, 4), weight)
+    assert actual.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_to_a_format_reads_the_strides_of_single_elements():
@@ -163,22 +163,22 @@ def test_order_of_dims(x, order):
 def test_order_of_dims_that_strides_leave_open():
     assert torch.empty(0, 2).dim_order(ambiguity_check=True) == (0, 1)
     single = torch.empty(1, 2, 3, 4)
-    for given in (True, [], [torch.channels_last]):
+    for inputs in (True, [], [torch.channels_last]):
         with pytest.raises(RuntimeError, match="exact one of the given"):
-            single.dim_order(ambiguity_check=given)
+            single.dim_order(ambiguity_check=inputs)
     assert single.dim_order(ambiguity_check=FORMATS) == (0, 1, 2, 3)
     for x in (torch.empty(3).expand(2, 3), torch.empty(1, 1, 1, 1)):
         with pytest.raises(RuntimeError, match="unique dim order"):
             x.dim_order(ambiguity_check=[torch.contiguous_format])
-    for given in ("yes", 1, [1], (torch.channels_last,)):
+    for inputs in ("yes", 1, [1], (torch.channels_last,)):
         with pytest.raises(TypeError, match="bool or a list"):
-            single.dim_order(ambiguity_check=given)
+            single.dim_order(ambiguity_check=inputs)
 
 
 def test_old_constructors_make_tensors_of_the_cpu():
     with torch.device("meta"):
-        made = [torch.FloatTensor([1.0]), torch.LongTensor(2), torch.Tensor([2.0])]
-        assert {x.device.type for x in made} == {"cpu"}
+        result = [torch.FloatTensor([1.0]), torch.LongTensor(2), torch.Tensor([2.0])]
+        assert {x.device.type for x in result} == {"cpu"}
 
 
 def test_asarray_keeps_the_history_of_its_argument():

@@ -25,8 +25,8 @@ def defined(body):
 
 
 def class_body(body, name):
-    found = (s for s in body if isinstance(s, ast.ClassDef) and s.name == name)
-    return next(found).body
+    actual = (s for s in body if isinstance(s, ast.ClassDef) and s.name == name)
+    return next(actual).body
 
 
 def functions(name):

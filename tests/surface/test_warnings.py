@@ -13,7 +13,7 @@ import pellucid as torch
 _CALLED_BY_MODULES = ("nn.KLDivLoss", "nn.MultiheadAttention", "nn.Softmax")
 
 
-def given(program: str) -> list[warnings.WarningMessage]:
+def warnings_of(program: str) -> list[warnings.WarningMessage]:
     """The warnings of a program."""
     names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
     with warnings.catch_warnings(record=True) as caught:
@@ -24,7 +24,7 @@ def given(program: str) -> list[warnings.WarningMessage]:
 
 @pytest.mark.parametrize(("program", "category"), ADVICE)
 def test_a_program_warns_as_with_pytorch(program: str, category: str) -> None:
-    caught = given(program)
+    caught = warnings_of(program)
     assert [w.category.__name__ for w in caught] == ([category] if category else [])
     if not program.startswith(_CALLED_BY_MODULES):
         assert all(w.filename == "<program>" for w in caught)

@@ -41,8 +41,8 @@ def python(tmp_path):
 
 
 def packages(tmp_path):
-    (found,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
-    return found
+    (actual,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    return actual
 
 
 def files(folder):
@@ -55,8 +55,8 @@ def test_the_alias_is_torch_until_it_is_removed(python, tmp_path):
     installed = python("-m", "pellucid.alias", "install")
     assert installed.returncode == 0, installed.stderr
     assert "alias of Pellucid" in python("-m", "pellucid.alias", "status").stdout
-    found = python("-c", FOUND)
-    assert found.stdout == f"{version.api}\n", found.stderr
+    actual = python("-c", FOUND)
+    assert actual.stdout == f"{version.api}\n", actual.stderr
     again = python("-m", "pellucid.alias", "install")
     assert again.returncode == 0, again.stderr
     record = next(packages(tmp_path).glob("torch-*.dist-info/RECORD")).read_text()
@@ -71,7 +71,7 @@ def test_the_alias_is_torch_until_it_is_removed(python, tmp_path):
 
 
 @pytest.mark.parametrize("with_metadata", [True, False])
-def test_it_refuses_beside_pytorch_itself(python, tmp_path, with_metadata):
+def test_it_refuses_an_environment_with_pytorch(python, tmp_path, with_metadata):
     real = packages(tmp_path) / "torch"
     real.mkdir()
     (real / "__init__.py").write_text("")

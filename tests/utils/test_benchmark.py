@@ -8,11 +8,11 @@ from pellucid.utils.benchmark import Compare, Measurement, TaskSpec, Timer
 
 def test_a_timer_warms_up_and_counts_its_runs():
     calls = []
-    found = Timer("f()", globals={"f": lambda: calls.append(0)}).timeit(10)
+    actual = Timer("f()", globals={"f": lambda: calls.append(0)}).timeit(10)
     assert len(calls) == 12
-    assert found.number_per_run == 10
-    assert found.median == found.mean == found.times[0] > 0
-    assert found.iqr == 0
+    assert actual.number_per_run == 10
+    assert actual.median == actual.mean == actual.times[0] > 0
+    assert actual.iqr == 0
 
 
 def test_the_threads_are_set_meanwhile():
@@ -31,8 +31,8 @@ def test_blocks_run_until_the_time_is_over():
         timer=lambda: float(len(clock)),
         globals={"run": lambda: clock.append(0)},
     )
-    found = timer.blocked_autorange(min_run_time=3)
-    assert found.raw_times == [1.0, 1.0, 1.0]
+    actual = timer.blocked_autorange(min_run_time=3)
+    assert actual.raw_times == [1.0, 1.0, 1.0]
     assert timer.adaptive_autorange().raw_times == [1.0, 1.0, 1.0, 1.0]
 
 
@@ -100,9 +100,11 @@ def test_indented_statements_are_timed():
         """,
         sub_label="small",
     )
-    found = timer.timeit(1)
-    assert found.task_spec.stmt == "y = x\ny += 1" and found.task_spec.setup == "x = 1"
-    assert found.title == "stmt: (small)\n  y = x\n  y += 1"
+    actual = timer.timeit(1)
+    assert (
+        actual.task_spec.stmt == "y = x\ny += 1" and actual.task_spec.setup == "x = 1"
+    )
+    assert actual.title == "stmt: (small)\n  y = x\n  y += 1"
 
 
 def test_titles_have_the_sub_label():

@@ -21,18 +21,18 @@ def test_numbers_are_within_their_bounds():
     whole = FuzzedParameter("whole", 2, 4, "uniform")
     real = FuzzedParameter("real", 0.5, 2, "loguniform")
     large = FuzzedParameter("large", 1, 1000, "loguniform")
-    found = [params for *_, params in samples([[whole, real], large], count=200)]
-    assert {p["whole"] for p in found} == {2, 3, 4}
-    assert all(0.5 <= p["real"] <= 2 for p in found)
-    assert 40 < sum(p["large"] < 32 for p in found) < 160
-    assert all(isinstance(p["large"], int) for p in found)
+    actual = [params for *_, params in samples([[whole, real], large], count=200)]
+    assert {p["whole"] for p in actual} == {2, 3, 4}
+    assert all(0.5 <= p["real"] <= 2 for p in actual)
+    assert 40 < sum(p["large"] < 32 for p in actual) < 160
+    assert all(isinstance(p["large"], int) for p in actual)
 
 
 def test_values_have_their_probabilities_and_may_name_a_parameter():
     kind = FuzzedParameter("kind", distribution={"x": 0.9, ParameterAlias("n"): 0.1})
     n = FuzzedParameter("n", 1, 9, "uniform")
-    found = [params for *_, params in samples([kind, n], count=200)]
-    others = [p for p in found if p["kind"] != "x"]
+    actual = [params for *_, params in samples([kind, n], count=200)]
+    others = [p for p in actual if p["kind"] != "x"]
     assert 5 < len(others) < 50
     assert all(p["kind"] == p["n"] for p in others)
 
@@ -50,12 +50,12 @@ def test_tensors_are_arranged_as_is_said_of_them():
     arranged = set()
     fuzzer = Fuzzer(parameters, [tensor], seed=0)
     for tensors, how, params in fuzzer.take(40):
-        x, said = tensors["x"], how["x"]
-        assert x.dtype is torch.int16 and 8 <= x.numel() == said["numel"] <= 200
+        x, message = tensors["x"], how["x"]
+        assert x.dtype is torch.int16 and 8 <= x.numel() == message["numel"] <= 200
         assert x.shape == (params["n"], params["m"])[: params["dims"]]
         assert x.numel() * params["step"] * 2 <= 1000
-        assert said["is_contiguous"] == x.is_contiguous()
-        arranged.add((x.dim(), *said["order"], said["steps"][0]))
+        assert message["is_contiguous"] == x.is_contiguous()
+        arranged.add((x.dim(), *message["order"], message["steps"][0]))
     assert arranged == {(1, 0, 1), (1, 0, 2)} | {
         (2, *order, step) for order in ((0, 1), (1, 0)) for step in (1, 2)
     }
@@ -72,8 +72,8 @@ def test_equal_seeds_give_equal_samples():
 def test_constraints_draw_again_but_for_strict_parameters():
     strict = FuzzedParameter("strict", 0, 9, "uniform", strict=True)
     free = FuzzedParameter("free", 0, 9, "uniform")
-    found = samples([strict, free], constraints=[lambda p: p["free"] == p["strict"]])
-    assert len({params["strict"] for *_, params in found}) > 5
+    actual = samples([strict, free], constraints=[lambda p: p["free"] == p["strict"]])
+    assert len({params["strict"] for *_, params in actual}) > 5
     with pytest.raises(ValueError, match="none of 1000 draws met"):
         samples([free], constraints=[lambda p: False])
 

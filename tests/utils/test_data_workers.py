@@ -88,8 +88,8 @@ def test_workers_are_seeded_with_the_pass_seed_and_their_id():
 
 def test_a_stream_is_split_by_worker_info():
     loader = DataLoader(Stream(), batch_size=2, num_workers=2)
-    found = sorted(x for batch in loader for x in batch.tolist())
-    assert found == list(range(11))
+    actual = sorted(x for batch in loader for x in batch.tolist())
+    assert actual == list(range(11))
 
 
 def test_persistent_workers_serve_every_pass():
@@ -127,9 +127,9 @@ def test_persistent_workers_draw_on_where_a_pass_ended():
 @pytest.mark.parametrize(("width", "error"), [(1, ValueError), (2, KeyError)])
 def test_an_exception_comes_with_its_traceback(width, error):
     loader = DataLoader(Failing(10, width), batch_size=2, num_workers=2)
-    with pytest.raises(error, match="worker process 0") as found:
+    with pytest.raises(error, match="worker process 0") as actual:
         list(loader)
-    assert "five" in str(found.value) and "__getitem__" in str(found.value)
+    assert "five" in str(actual.value) and "__getitem__" in str(actual.value)
 
 
 def test_init_functions_run_in_each_worker():

@@ -84,8 +84,8 @@ def test_pipes_give_their_samples(name):
     make, expected = MADE[name]
     pipe = make()
     is_indexed = not isinstance(pipe, IterDataPipe)
-    found = [pipe[k] for k in range(len(pipe))] if is_indexed else pipe
-    assert list(found) == expected
+    actual = [pipe[k] for k in range(len(pipe))] if is_indexed else pipe
+    assert list(actual) == expected
 
 
 def test_children_of_a_pipe_share_what_it_reads():
@@ -144,7 +144,7 @@ def test_a_class_becomes_a_method_of_pipes():
         functional_datapipe("map")(Doubled)
 
 
-def test_pipes_behind_a_pipe_are_found_and_told():
+def test_pipes_behind_a_pipe_are_found_and_reported():
     pipe = count(10).shuffle().sharding_filter().map(plus_one)
     kinds = [type(p).__name__ for p in get_all_graph_pipes(traverse_dps(pipe))]
     assert kinds == [

@@ -65,8 +65,8 @@ def stored(home, name):
 
 def test_a_file_is_fetched_once(home):
     state, path = stored(home, "weights.pth")
-    found = hub.load_state_dict_from_url(path.as_uri(), progress=False)
-    assert torch.equal(found["weight"], state["weight"])
+    actual = hub.load_state_dict_from_url(path.as_uri(), progress=False)
+    assert torch.equal(actual["weight"], state["weight"])
     path.unlink()
     again = hub.load_state_dict_from_url(path.as_uri(), progress=False)
     assert torch.equal(again["weight"], state["weight"])
@@ -91,5 +91,5 @@ def test_an_archive_of_one_file_is_opened(home):
     with zipfile.ZipFile(home / "outer.zip", "w") as archive:
         archive.write(path, "inner.pth")
     url = (home / "outer.zip").as_uri()
-    found = hub.load_state_dict_from_url(url, progress=False)
-    assert torch.equal(found["weight"], state["weight"])
+    actual = hub.load_state_dict_from_url(url, progress=False)
+    assert torch.equal(actual["weight"], state["weight"])

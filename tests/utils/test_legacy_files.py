@@ -48,12 +48,12 @@ _PICKLED = base64.b64decode(
 
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_a_file_of_pytorch_is_read(weights_only):
-    found = torch.load(io.BytesIO(_SAVED), weights_only=weights_only)
-    assert found["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
-    assert found["n"].tolist() == [7, 8] and found["n"].dtype == torch.int64
-    assert isinstance(found["p"], torch.nn.Parameter) and found["p"].requires_grad
-    found["x"][1] = 9.0  # the slice shares its storage
-    assert found["part"].tolist() == [9.0, 2.0]
+    actual = torch.load(io.BytesIO(_SAVED), weights_only=weights_only)
+    assert actual["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert actual["n"].tolist() == [7, 8] and actual["n"].dtype == torch.int64
+    assert isinstance(actual["p"], torch.nn.Parameter) and actual["p"].requires_grad
+    actual["x"][1] = 9.0  # the slice shares its storage
+    assert actual["part"].tolist() == [9.0, 2.0]
 
 
 def test_what_is_written_is_read_back(tmp_path):
@@ -62,13 +62,13 @@ def test_what_is_written_is_read_back(tmp_path):
     path = tmp_path / "old.pt"
     torch.save(held, path, _use_new_zipfile_serialization=False)
     assert path.read_bytes()[:2] != b"PK"
-    found = torch.load(path)
-    assert found["half"].dtype == torch.bfloat16 and found["word"] == "x"
-    assert found["tail"].tolist() == [1.0, 2.0] and found["none"].shape == (0,)
-    assert found["tail"].data_ptr() == found["half"].data_ptr() + 2
+    actual = torch.load(path)
+    assert actual["half"].dtype == torch.bfloat16 and actual["word"] == "x"
+    assert actual["tail"].tolist() == [1.0, 2.0] and actual["none"].shape == (0,)
+    assert actual["tail"].data_ptr() == actual["half"].data_ptr() + 2
 
 
-def test_a_location_is_asked_for_each_storage():
+def test_map_location_is_called_for_each_storage():
     asked = []
     torch.load(io.BytesIO(_SAVED), map_location=lambda s, place: asked.append(place))
     assert asked == ["cpu"] * 3
@@ -118,6 +118,6 @@ def test_a_pickle_of_pytorch_is_read():
         def find_class(self, module, name):
             return super().find_class(module.replace("torch", "pellucid", 1), name)
 
-    found = Finds(io.BytesIO(_PICKLED)).load()
-    assert found["x"].tolist() == [0.0, 1.0, 2.0]
-    assert isinstance(found["p"], torch.nn.Parameter)
+    actual = Finds(io.BytesIO(_PICKLED)).load()
+    assert actual["x"].tolist() == [0.0, 1.0, 2.0]
+    assert isinstance(actual["p"], torch.nn.Parameter)

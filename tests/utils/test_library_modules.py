@@ -18,14 +18,14 @@ from pellucid.utils.data._utils import collate
 def test_gradients_of_softmax_by_its_result(name):
     x = torch.randn(3, 4, requires_grad=True)
     result = getattr(torch, name)(x, -1)
-    given = torch.randn(3, 4)
-    result.backward(given)
+    inputs = torch.randn(3, 4)
+    result.backward(inputs)
     backward = getattr(torch, f"_{name}_backward_data")
-    found = backward(given, result.detach(), -1, torch.float32)
-    torch.testing.assert_close(found, x.grad)
+    actual = backward(inputs, result.detach(), -1, torch.float32)
+    torch.testing.assert_close(actual, x.grad)
 
 
-def test_spawn_is_a_function_beside_its_module():
+def test_spawn_is_a_function_and_a_module():
     assert callable(torch.multiprocessing.spawn)
     assert torch.multiprocessing.ProcessRaisedException is ProcessRaisedException
 
@@ -49,8 +49,8 @@ def test_a_function_chosen_by_an_argument():
 
 
 def test_functions_of_batches_by_type():
-    found = torch.utils.data.default_collate([1.5, 2.5])
-    assert found.equal(collate.collate_float_fn([1.5, 2.5]))
+    actual = torch.utils.data.default_collate([1.5, 2.5])
+    assert actual.equal(collate.collate_float_fn([1.5, 2.5]))
     assert collate.default_collate_fn_map[str] is collate.collate_str_fn
     assert collate.collate_tensor_fn([torch.ones(2)] * 3).shape == (3, 2)
 

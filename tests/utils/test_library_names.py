@@ -156,9 +156,9 @@ def test_layers_are_where_libraries_look_for_them():
 
 def test_tensors_of_data_are_made_in_the_scope_of_a_device():
     with torch.device("meta"):
-        made = [torch.tensor([1.0]), torch.as_tensor([1]), torch.ones(2)]
+        result = [torch.tensor([1.0]), torch.as_tensor([1]), torch.ones(2)]
         assert torch.tensor(1.0, device="cpu").device.type == "cpu"
-    assert {tensor.device.type for tensor in made} == {"meta"}
+    assert {tensor.device.type for tensor in result} == {"meta"}
 
 
 def test_tensors_are_grouped_by_dtype():
@@ -233,8 +233,8 @@ def test_assertions_of_one_element():
 
 def test_segments_by_the_name_of_libraries():
     values, lengths = torch.arange(6.0), torch.tensor([2, 4])
-    found = torch._segment_reduce(values, "sum", lengths=lengths)
-    assert found.tolist() == [1, 14]
+    actual = torch._segment_reduce(values, "sum", lengths=lengths)
+    assert actual.tolist() == [1, 14]
 
 
 def test_contexts_of_libraries_decorate():

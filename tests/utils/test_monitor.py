@@ -12,9 +12,9 @@ ALL = [a for a in Aggregation if a is not Aggregation.VALUE]
 
 @pytest.fixture
 def seen():
-    found = []
-    handle = monitor.register_event_handler(found.append)
-    yield found
+    actual = []
+    handle = monitor.register_event_handler(actual.append)
+    yield actual
     monitor.unregister_event_handler(handle)
 
 

@@ -16,11 +16,11 @@ class Batch:
 
 
 def test_containers_are_rebuilt():
-    given = {"a": [Batch(), 1], "b": (Batch(), "text"), "c": Pair(Batch(), b"x")}
-    found = pin_memory(given)
-    assert found["a"] == ["pinned", 1]
-    assert list(found["b"]) == ["pinned", "text"]
-    assert found["c"] == Pair("pinned", b"x")
+    inputs = {"a": [Batch(), 1], "b": (Batch(), "text"), "c": Pair(Batch(), b"x")}
+    actual = pin_memory(inputs)
+    assert actual["a"] == ["pinned", 1]
+    assert list(actual["b"]) == ["pinned", "text"]
+    assert actual["c"] == Pair("pinned", b"x")
 
 
 def test_tensors_need_an_accelerator():

@@ -83,10 +83,10 @@ def test_named_tuples_have_names_in_text():
 
 
 def test_results_of_ops_are_nodes():
-    found = torch.tensor([[3.0, 1], [2, 5]]).max(1)
-    leaves, spec = trees.tree_flatten(found)
-    assert type(trees.tree_unflatten(leaves, spec)) is type(found)
-    assert trees.is_structseq(found) and not trees.is_namedtuple(found)
+    actual = torch.tensor([[3.0, 1], [2, 5]]).max(1)
+    leaves, spec = trees.tree_flatten(actual)
+    assert type(trees.tree_unflatten(leaves, spec)) is type(actual)
+    assert trees.is_structseq(actual) and not trees.is_namedtuple(actual)
     assert trees.is_namedtuple(Pair) and trees.is_namedtuple_instance(Pair(1, 2))
 
 
@@ -108,8 +108,8 @@ def test_other_structures_are_refused(tree, other, text):
 
 
 def test_dicts_meet_by_their_keys():
-    found = trees.tree_map(lambda x, y: x - y, {"a": 1, "b": 2}, {"b": 20, "a": 10})
-    assert found == {"a": -9, "b": -18}
+    actual = trees.tree_map(lambda x, y: x - y, {"a": 1, "b": 2}, {"b": 20, "a": 10})
+    assert actual == {"a": -9, "b": -18}
     ordered = trees.tree_map(lambda x, y: x + y, {"a": 1}, OrderedDict(a=2))
     assert ordered == {"a": 3} and type(ordered) is dict
 
@@ -198,7 +198,7 @@ def test_sizes_are_nodes():
     leaves, spec = trees.tree_flatten(size)
     assert leaves == [2, 3]
     assert spec.type is torch.Size
-    made = trees.tree_unflatten([4, 5], spec)
-    assert type(made) is torch.Size
-    assert made == (4, 5)
+    result = trees.tree_unflatten([4, 5], spec)
+    assert type(result) is torch.Size
+    assert result == (4, 5)
     assert trees.treespec_loads(trees.treespec_dumps(spec)) == spec

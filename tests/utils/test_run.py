@@ -50,8 +50,8 @@ def test_refused_libraries_that_are_not_installed_are_just_missing():
 
 
 def test_code_and_modules_run_too():
-    found = run("-c", "import torch; print(torch.__file__)").stdout
-    assert found == f"{pellucid.__file__}\n"
+    actual = run("-c", "import torch; print(torch.__file__)").stdout
+    assert actual == f"{pellucid.__file__}\n"
     assert "json" in run("-m", "json.tool", "--help").stdout
 
 

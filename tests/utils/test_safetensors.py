@@ -26,11 +26,11 @@ TENSORS = {
 def test_tensors_come_back_as_they_were(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file(TENSORS, path, {"format": "pt"})
-    for found in (load_file(path), load(save(TENSORS))):
-        assert found.keys() == TENSORS.keys()
+    for actual in (load_file(path), load(save(TENSORS))):
+        assert actual.keys() == TENSORS.keys()
         for name, tensor in TENSORS.items():
-            assert found[name].dtype == tensor.dtype
-            assert torch.equal(found[name], tensor)
+            assert actual[name].dtype == tensor.dtype
+            assert torch.equal(actual[name], tensor)
 
 
 def test_a_file_is_opened_tensor_by_tensor(tmp_path):

@@ -326,12 +326,12 @@ def test_the_meta_device_gets_sizes_without_values(location, weights_only, legac
         _use_new_zipfile_serialization=not legacy,
     )
     saved.seek(0)
-    found = torch.load(saved, map_location=location, weights_only=weights_only)
-    whole, part, turned = found["a"]
+    actual = torch.load(saved, map_location=location, weights_only=weights_only)
+    whole, part, turned = actual["a"]
     assert whole.is_meta and whole.dtype == torch.float32 and whole.shape == (6,)
     assert part.storage_offset() == 2 and part.untyped_storage().nbytes() == 24
-    assert turned.stride() == (1, 3) and found["c"] == 3
-    assert type(found["b"]) is torch.nn.Parameter and found["b"].is_meta
+    assert turned.stride() == (1, 3) and actual["c"] == 3
+    assert type(actual["b"]) is torch.nn.Parameter and actual["b"].is_meta
 
 
 def test_tensors_of_the_meta_device_are_saved():
@@ -339,9 +339,9 @@ def test_tensors_of_the_meta_device_are_saved():
     torch.save(torch.empty(2, 3, dtype=torch.int64, device="meta").t(), saved)
     for location in (None, "cpu"):
         saved.seek(0)
-        found = torch.load(saved, map_location=location)
-        assert found.is_meta and found.shape == (3, 2) and found.stride() == (1, 3)
-        assert found.dtype == torch.int64
+        actual = torch.load(saved, map_location=location)
+        assert actual.is_meta and actual.shape == (3, 2) and actual.stride() == (1, 3)
+        assert actual.dtype == torch.int64
 
 
 def test_a_map_location_of_another_type_is_refused():

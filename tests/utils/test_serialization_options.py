@@ -34,8 +34,8 @@ def packages(monkeypatch):
 
 def test_the_names_that_a_file_would_be_refused_for():
     file = saved({"a": torch.ones(3), "b": Opaque(), "c": os.getcwd})
-    found = serialization.get_unsafe_globals_in_checkpoint(file)
-    assert sorted(found) == [f"{os.getcwd.__module__}.getcwd", f"{__name__}.Opaque"]
+    actual = serialization.get_unsafe_globals_in_checkpoint(file)
+    assert sorted(actual) == [f"{os.getcwd.__module__}.getcwd", f"{__name__}.Opaque"]
     with serialization.safe_globals([Opaque]):
         assert len(serialization.get_unsafe_globals_in_checkpoint(file)) == 1
     harmless = saved(torch.nn.Linear(2, 2).state_dict())

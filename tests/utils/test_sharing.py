@@ -73,10 +73,10 @@ def test_addresses_that_are_known_outside_stay_valid(strategy):
     x.share_memory_()
     x.fill_(3)
     assert not seen.any()  # the array has the former memory
-    given = numpy.ones(3)
-    y = torch.from_numpy(given).share_memory_()
+    inputs = numpy.ones(3)
+    y = torch.from_numpy(inputs).share_memory_()
     y.fill_(5)
-    assert given.tolist() == [1, 1, 1] and y.tolist() == [5, 5, 5]
+    assert inputs.tolist() == [1, 1, 1] and y.tolist() == [5, 5, 5]
     whole = torch.UntypedStorage(8)
     part = whole[2:4]
     whole.share_memory_()
@@ -446,9 +446,9 @@ def test_exceptions_of_workers_keep_their_type(error):
     loader = DataLoader(Failing(error), num_workers=1, timeout=LIMIT)
     # What cannot be made of one text becomes a RuntimeError.
     kind = RuntimeError if isinstance(error, UnicodeDecodeError) else type(error)
-    with pytest.raises(kind, match="DataLoader worker process 0") as found:
+    with pytest.raises(kind, match="DataLoader worker process 0") as actual:
         list(loader)
-    assert type(found.value) is kind
-    lines = str(found.value).splitlines()
+    assert type(actual.value) is kind
+    lines = str(actual.value).splitlines()
     assert re.match(rf"Caught {type(error).__name__} in DataLoader worker", lines[0])
     assert "five" in lines[-1]

@@ -27,12 +27,12 @@ from pellucid.utils.tensorboard.summary import hparams
 
 def events(folder):
     """Every event in the files of one directory, without the first, the version."""
-    found = []
+    actual = []
     for name in sorted(os.listdir(folder)):
         if "tfevents" in name:
             raw = RawEventFileLoader(os.path.join(folder, name)).Load()
-            found += [Event.FromString(each) for each in raw][1:]
-    return found
+            actual += [Event.FromString(each) for each in raw][1:]
+    return actual
 
 
 @pytest.fixture
@@ -209,9 +209,9 @@ def test_meshes_have_a_value_for_each_part(tmp_path):
 
 
 def test_hyperparameters_are_three_messages_of_a_run(tmp_path):
-    given = {"lr": 0.1, "act": "relu", "deep": True, "no": None, "t": torch.ones(1)}
+    inputs = {"lr": 0.1, "act": "relu", "deep": True, "no": None, "t": torch.ones(1)}
     with SummaryWriter(tmp_path) as writer:
-        writer.add_hparams(given, {"acc": 0.5}, {"act": ["relu", "gelu"]}, "first", 2)
+        writer.add_hparams(inputs, {"acc": 0.5}, {"act": ["relu", "gelu"]}, "first", 2)
     values = [event.summary.value[0] for event in events(tmp_path / "first")]
     assert [value.tag for value in values[3:]] == ["acc"]
     experiment, start, _ = [

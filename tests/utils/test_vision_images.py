@@ -30,8 +30,8 @@ def encoded(pixels, kind, **options):
 def test_png_files_keep_every_pixel(channels, tmp_path):
     pixels, path = picture(channels), str(tmp_path / "picture.png")
     ops.write_file(path, ops.encode_png(pixels, 6))
-    found = ops.decode_png(ops.read_file(path), 0, False)
-    assert torch.equal(found, pixels)
+    actual = ops.decode_png(ops.read_file(path), 0, False)
+    assert torch.equal(actual, pixels)
 
 
 def test_modes_convert():
@@ -47,8 +47,8 @@ def test_modes_convert():
 def test_jpeg_files_are_near_and_read_as_gray():
     smooth = torch.arange(16 * 16).view(1, 16, 16).to(torch.uint8).expand(3, 16, 16)
     data = ops.encode_jpeg(smooth.contiguous(), 95)
-    found = ops.decode_jpeg(data, RGB, False)
-    assert (found.int() - smooth.int()).abs().max() < 8
+    actual = ops.decode_jpeg(data, RGB, False)
+    assert (actual.int() - smooth.int()).abs().max() < 8
     assert ops.decode_jpeg(data, GRAY, False).shape == (1, 16, 16)
 
 
@@ -57,9 +57,9 @@ def test_frames_of_animations_are_stacked():
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
     data = torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
-    found = ops.decode_gif(data)
-    assert found.shape == (2, 3, 2, 3)
-    assert found[:, :, 0, 0].tolist() == [[255, 0, 0], [0, 0, 255]]
+    actual = ops.decode_gif(data)
+    assert actual.shape == (2, 3, 2, 3)
+    assert actual[:, :, 0, 0].tolist() == [[255, 0, 0], [0, 0, 255]]
 
 
 def test_the_orientation_is_applied_on_request():

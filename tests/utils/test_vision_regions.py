@@ -39,7 +39,7 @@ def bilinear(image, y, x):
 
 def expected_align(x, bins, ratio, offset, least):
     """(regions, C, bins, bins) of bilinear means."""
-    found = np.zeros((len(ROIS), x.shape[1], bins, bins))
+    actual = np.zeros((len(ROIS), x.shape[1], bins, bins))
     for k, (image, x1, y1, x2, y2) in enumerate(ROIS):
         height, width = max(y2 - y1, least), max(x2 - x1, least)
         rows = ratio if ratio > 0 else math.ceil(height / bins)
@@ -55,13 +55,13 @@ def expected_align(x, bins, ratio, offset, least):
                     for s in range(rows)
                     for t in range(columns)
                 ]
-                found[k, :, i, j] = np.mean(samples, 0)
-    return found
+                actual[k, :, i, j] = np.mean(samples, 0)
+    return actual
 
 
-def own_channels(found, bins):
+def own_channels(actual, bins):
     """Of results for all channels those that position-sensitive pooling takes."""
-    groups = found.reshape(len(found), -1, bins, bins, bins, bins)
+    groups = actual.reshape(len(actual), -1, bins, bins, bins, bins)
     return np.einsum("kcijij->kcij", groups)
 
 
@@ -69,17 +69,17 @@ def own_channels(found, bins):
 @pytest.mark.parametrize("aligned", [False, True])
 def test_roi_align_is_the_mean_of_samples(ratio, aligned):
     x = images(2, 3, 10, 11)
-    found = ops.roi_align(x, rois(), 1.0, 4, 4, ratio, aligned)
+    actual = ops.roi_align(x, rois(), 1.0, 4, 4, ratio, aligned)
     offset, least = (0.5, -math.inf) if aligned else (0, 1)
     expected = expected_align(x.numpy(), 4, ratio, offset, least)
-    torch.testing.assert_close(found, torch.from_numpy(expected))
+    torch.testing.assert_close(actual, torch.from_numpy(expected))
 
 
 def test_ps_roi_align_takes_each_bin_from_its_own_channel():
     x = images(2, 8, 10, 11)
-    found, channels = ops.ps_roi_align(x, rois(), 1.0, 2, 2, 2)
+    actual, channels = ops.ps_roi_align(x, rois(), 1.0, 2, 2, 2)
     expected = expected_align(x.numpy(), 2, 2, 0.5, -math.inf)
-    torch.testing.assert_close(found, torch.from_numpy(own_channels(expected, 2)))
+    torch.testing.assert_close(actual, torch.from_numpy(own_channels(expected, 2)))
     assert channels[0].flatten().tolist() == list(range(8))
 
 
@@ -98,7 +98,7 @@ def bins_of(low, high, size, bins, inclusive):
 
 
 def expected_pool(x, bins, inclusive, combine):
-    found = np.zeros((len(ROIS), x.shape[1], bins, bins))
+    actual = np.zeros((len(ROIS), x.shape[1], bins, bins))
     for k, (image, x1, y1, x2, y2) in enumerate(ROIS):
         rows = bins_of(y1, y2, x.shape[2], bins, inclusive)
         columns = bins_of(x1, x2, x.shape[3], bins, inclusive)
@@ -106,25 +106,25 @@ def expected_pool(x, bins, inclusive, combine):
             for j, (left, right) in enumerate(columns):
                 part = x[int(image), :, top:bottom, left:right]
                 if part.size:
-                    found[k, :, i, j] = combine(part.reshape(len(part), -1), 1)
-    return found
+                    actual[k, :, i, j] = combine(part.reshape(len(part), -1), 1)
+    return actual
 
 
 def test_roi_pool_gives_the_greatest_elements_and_their_places():
     x = images(2, 3, 10, 11)
-    found, places = ops.roi_pool(x, rois(), 1.0, 5, 5)
+    actual, places = ops.roi_pool(x, rois(), 1.0, 5, 5)
     expected = expected_pool(x.numpy(), 5, 1, np.max)
-    torch.testing.assert_close(found, torch.from_numpy(expected))
+    torch.testing.assert_close(actual, torch.from_numpy(expected))
     own = x[rois()[:, 0].long()].flatten(2)
     picked = own.gather(2, places.long().flatten(2))
-    torch.testing.assert_close(picked, found.flatten(2))
+    torch.testing.assert_close(picked, actual.flatten(2))
 
 
 def test_ps_roi_pool_gives_means_in_channels_of_their_own():
     x = images(2, 8, 10, 11)
-    found, _ = ops.ps_roi_pool(x, rois(), 1.0, 2, 2)
+    actual, _ = ops.ps_roi_pool(x, rois(), 1.0, 2, 2)
     expected = own_channels(expected_pool(x.numpy(), 2, 0, np.mean), 2)
-    torch.testing.assert_close(found, torch.from_numpy(expected))
+    torch.testing.assert_close(actual, torch.from_numpy(expected))
 
 
 BOXED = {
@@ -136,14 +136,14 @@ BOXED = {
 
 
 @pytest.mark.parametrize("name", BOXED)
-def test_gradients_of_images_and_those_that_torchvision_asks_for(name):
+def test_gradients_of_images_and_those_that_torchvision_requests(name):
     x, boxes, args = images(2, 4, 5, 6), rois() * 0.5, BOXED[name]
     boxes[:, 0] = rois()[:, 0]
     op = getattr(ops, name)
 
     def values(x):
-        found = op(x, boxes, 1.0, *args)
-        return found[0] if isinstance(found, tuple) else found
+        actual = op(x, boxes, 1.0, *args)
+        return actual[0] if isinstance(actual, tuple) else actual
 
     x.requires_grad_()
     assert gradcheck(values, x)
@@ -151,19 +151,19 @@ def test_gradients_of_images_and_those_that_torchvision_asks_for(name):
     (expected,) = torch.autograd.grad(values(x), x, grad)
     sizes, backward = x.shape, getattr(ops, f"_{name}_backward")
     if name == "roi_align":
-        found = backward(grad, boxes, 1.0, 2, 2, *sizes, *args[2:])
+        actual = backward(grad, boxes, 1.0, 2, 2, *sizes, *args[2:])
     else:
         other = op(x, boxes, 1.0, *args)[1]
-        found = backward(grad, boxes, other, 1.0, *args, *sizes)
-    torch.testing.assert_close(found, expected)
+        actual = backward(grad, boxes, other, 1.0, *args, *sizes)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_regions_without_boxes_and_of_other_dtypes():
     x = images(1, 4, 5, 5).requires_grad_()
     none = torch.zeros(0, 5, dtype=torch.float64)
-    found = ops.roi_align(x, none, 1.0, 2, 2, -1, True)
-    assert found.shape == (0, 4, 2, 2)
-    found.sum().backward()
+    actual = ops.roi_align(x, none, 1.0, 2, 2, -1, True)
+    assert actual.shape == (0, 4, 2, 2)
+    actual.sum().backward()
     assert not x.grad.any()
     with pytest.raises(RuntimeError, match="convert one"):
         ops.roi_align(x, torch.zeros(1, 5), 1.0, 2, 2, 2, True)
@@ -195,8 +195,8 @@ def test_nms_keeps_the_best_of_boxes_that_overlap(threshold):
     boxes = images(60, 4)
     boxes[:, 2:] += boxes[:, :2]
     scores = images(60, seed=1)
-    found = ops.nms(boxes, scores, threshold)
-    assert found.tolist() == expected_kept(boxes.tolist(), scores.tolist(), threshold)
+    actual = ops.nms(boxes, scores, threshold)
+    assert actual.tolist() == expected_kept(boxes.tolist(), scores.tolist(), threshold)
 
 
 def test_nms_of_equal_scores_of_no_boxes_and_of_wrong_shapes():
@@ -222,9 +222,9 @@ def deformed(x, weight, offset, mask, bias, padding=0, groups=1):
 def test_without_offsets_it_is_a_convolution():
     x, weight, bias = images(2, 4, 6, 7), images(6, 2, 3, 3, seed=1), images(6, seed=2)
     offset = torch.zeros(2, 18, 6, 7, dtype=torch.float64)
-    found = deformed(x, weight, offset, None, bias, padding=1, groups=2)
+    actual = deformed(x, weight, offset, None, bias, padding=1, groups=2)
     expected = torch.nn.functional.conv2d(x, weight, bias, padding=1, groups=2)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_whole_offsets_read_moved_elements_and_masks_scale_them():
@@ -232,13 +232,13 @@ def test_whole_offsets_read_moved_elements_and_masks_scale_them():
     offset = torch.zeros(1, 2, 5, 5, dtype=torch.float64)
     offset[0, 0], offset[0, 1] = 1, -1
     mask = images(1, 1, 5, 5, seed=1)
-    found = deformed(x, weight, offset, mask, torch.zeros(1, dtype=torch.float64))
+    actual = deformed(x, weight, offset, mask, torch.zeros(1, dtype=torch.float64))
     moved = torch.nn.functional.pad(x, (1, -1, -1, 1)).sum(1, keepdim=True)
-    torch.testing.assert_close(found, moved * mask)
+    torch.testing.assert_close(actual, moved * mask)
 
 
-def test_gradients_of_everything_and_those_that_torchvision_asks_for():
-    given = [
+def test_all_gradients_and_those_that_torchvision_requests():
+    arguments = [
         images(1, 4, 4, 5),
         images(4, 2, 2, 2, seed=1),
         images(1, 16, 3, 4, seed=2) * 3 - 1.5,
@@ -246,13 +246,13 @@ def test_gradients_of_everything_and_those_that_torchvision_asks_for():
         images(4, seed=4),
     ]
     numbers = (1, 1, 0, 0, 1, 1, 2, 2, True)
-    tensors = [tensor.requires_grad_() for tensor in given]
+    tensors = [tensor.requires_grad_() for tensor in arguments]
     assert gradcheck(lambda *t: ops.deform_conv2d(*t, *numbers), tensors)
     result = ops.deform_conv2d(*tensors, *numbers)
     grad = torch.randn_like(result)
     expected = torch.autograd.grad(result, tensors, grad)
-    found = ops._deform_conv2d_backward(grad, *given, *numbers)
-    torch.testing.assert_close(found, expected)
+    actual = ops._deform_conv2d_backward(grad, *arguments, *numbers)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_what_does_not_fit_is_refused():

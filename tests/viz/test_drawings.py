@@ -180,8 +180,8 @@ def test_the_page_draws_folds_and_searches_3000_nodes(tmp_path):
     assert f"{count} nodes" in folded
     unfolded = rendered(page, "unfold")
     assert len(re.findall(r'<g class="(?:item|leaf)', unfolded)) == count
-    found = rendered(page, "backward&find=relu")
-    assert "430 found" in found and "show forward" in found
+    actual = rendered(page, "backward&find=relu")
+    assert "430 found" in actual and "show forward" in actual
     number = next(i.number for i in drawing.items if i.name == "relu")
     shown = rendered(page, f"show={number}")
     assert "test_drawings.py" in shown and 'class="item selected"' in shown

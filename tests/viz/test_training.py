@@ -61,7 +61,7 @@ def test_a_report_has_what_training_did(tmp_path):
     assert references.found == []
 
 
-def test_time_is_told_by_part(tmp_path):
+def test_time_is_reported_by_part(tmp_path):
     model, optimizer = parts()
     model.register_forward_hook(lambda *_: time.sleep(0.02))
     with viz.training(tmp_path / "run.html", model, optimizer) as report:

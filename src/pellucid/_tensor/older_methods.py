@@ -1,4 +1,4 @@
-"""Methods of Tensor that only older programs call: names of Python 2, other devices.
+"""Methods of Tensor that only older programs call: Python 2's names, other devices.
 
 Imported lazily (``_package/calls/offered.py``).
 """

@@ -32,13 +32,13 @@ def main(arguments: list[str] | None = None) -> int:
     program = Program(options.script, options.arguments)
     begin = time.perf_counter()
     try:
-        found = program.run("record")
+        recorded = program.run("record")
     except (RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    report = Report.unpickled(found["report"])
+    report = Report.unpickled(recorded["report"])
     if not options.no_rerun:
-        measure(program, report, begin + found["away"])
+        measure(program, report, begin + recorded["away"])
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

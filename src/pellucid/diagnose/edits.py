@@ -56,14 +56,14 @@ def enclosing(
     tree = tree_of(file)
     if tree is None:
         return []
-    found = [
+    nodes = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.stmt)
         and wanted(node)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    return sorted(found, key=lambda node: node.lineno)
+    return sorted(nodes, key=lambda node: node.lineno)
 
 
 def is_loop(node: ast.AST) -> bool:
@@ -84,8 +84,8 @@ def repeating(file: str, line: int) -> int:
 
 def statement_at(file: str, line: int) -> ast.stmt | None:
     """The innermost simple statement of a line."""
-    found = enclosing(file, line, lambda node: not hasattr(node, "body"))
-    return found[-1] if found else None
+    statements = enclosing(file, line, lambda node: not hasattr(node, "body"))
+    return statements[-1] if statements else None
 
 
 def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
@@ -126,15 +126,15 @@ def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
     that the file defines outside of the loop.
     """
     tree = tree_of(file)
-    found: list[tuple[ast.stmt, ast.stmt, str]] = []
+    calls: list[tuple[ast.stmt, ast.stmt, str]] = []
     for call in ast.walk(tree) if tree else ():
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             continue
         loops = enclosing(file, call.lineno, is_loop)
         statement = statement_at(file, call.lineno)
         if loops and statement is not None and definition_of(tree, call.func.id):
-            found.append((loops[0], statement, call.func.id))
-    return found
+            calls.append((loops[0], statement, call.func.id))
+    return calls
 
 
 def definition_of(tree: ast.Module | None, name: str) -> ast.stmt | None:
@@ -147,7 +147,7 @@ def definition_of(tree: ast.Module | None, name: str) -> ast.stmt | None:
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
             continue
         if name in [ast.unparse(target) for target in node.targets]:
-            made = ast.unparse(node.value.func)
+            constructor = ast.unparse(node.value.func)
             classes = (n for n in tree.body if isinstance(n, ast.ClassDef))  # type: ignore[union-attr]
-            return next((n for n in classes if n.name == made), node)
+            return next((n for n in classes if n.name == constructor), node)
     return None

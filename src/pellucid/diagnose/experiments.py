@@ -56,8 +56,8 @@ class Program:
                 raise RuntimeError(
                     f"{self.script} ended with {done.returncode}:\n{done.stderr[-999:]}"
                 )
-            found: dict[str, Any] = json.loads(result.read_text())
-            return {**found, "output": done.stdout}
+            measured: dict[str, Any] = json.loads(result.read_text())
+            return {**measured, "output": done.stdout}
 
 
 def measure(program: Program, report: Report, begin: float) -> None:

@@ -38,7 +38,7 @@ class Patch:
         """As a unified diff."""
         source = Path(self.file).read_text(encoding="utf-8")
         name = Path(self.file).name
-        found = difflib.unified_diff(
+        lines = difflib.unified_diff(
             source.splitlines(),
             self.apply(source).splitlines(),
             name,
@@ -48,7 +48,7 @@ class Patch:
             0,
             "",
         )
-        return "\n".join(found)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Report:
 
     def json(self) -> str:
         """All of it; shares and gains are ratios."""
-        found = {
+        fields = {
             "kind": self.kind,
             "shares": self.shares,
             "seconds": self.seconds,
@@ -209,7 +209,7 @@ class Report:
             "options": [asdict(option) for option in self.options],
             "dropped": self.dropped,
         }
-        return json.dumps(found, indent=1)
+        return json.dumps(fields, indent=1)
 
     def pickled(self) -> str:
         """As JSON that `unpickled` reads; without rows."""
@@ -218,8 +218,8 @@ class Report:
         from dataclasses import replace
 
         data = pickle.dumps(replace(self, rows=list(self.rows)[:20]))
-        found = base64.b64encode(data).decode()
-        return json.dumps({"report": found, "away": run_delay()})
+        encoded = base64.b64encode(data).decode()
+        return json.dumps({"report": encoded, "away": run_delay()})
 
     @staticmethod
     def unpickled(text: str) -> Report:
@@ -227,10 +227,10 @@ class Report:
         import base64
         import pickle
 
-        found: Report = pickle.loads(base64.b64decode(text))
-        return found
+        report: Report = pickle.loads(base64.b64decode(text))
+        return report
 
 
 def _largest(shares: dict[str, float]) -> list[tuple[str, float]]:
-    found = sorted(shares.items(), key=lambda item: -item[1])
-    return [(name, share) for name, share in found if share >= 0.02][:5]
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    return [(name, share) for name, share in ordered if share >= 0.02][:5]

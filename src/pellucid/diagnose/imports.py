@@ -57,5 +57,5 @@ class Imports:
         spans = np.array(self._spans, float).reshape(-1, 2)
         times = np.concatenate([[0.0], spans.ravel()])
         spent = np.repeat(np.append(0, (spans[:, 1] - spans[:, 0]).cumsum()), 2)[:-1]
-        found: Array = np.interp(end, times, spent) - np.interp(begin, times, spent)
-        return found
+        seconds: Array = np.interp(end, times, spent) - np.interp(begin, times, spent)
+        return seconds

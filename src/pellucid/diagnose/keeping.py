@@ -54,14 +54,14 @@ def keeping_of(files: Sequence[str], name: str) -> list[Keeping]:
     """The statements of a program that keep values in ``name``: a variable, or the
     last part of an attribute.
     """
-    found = []
+    keepings = []
     for file in files:
         tree = tree_of(file)
         for node in ast.walk(tree) if tree else ():
             if isinstance(node, ast.stmt):
                 values = _kept(node, name)
-                found += [Keeping(file, node, value) for value in values]
-    return found
+                keepings += [Keeping(file, node, value) for value in values]
+    return keepings
 
 
 def _kept(node: ast.stmt, name: str) -> Iterator[ast.expr]:

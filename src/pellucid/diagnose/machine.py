@@ -93,15 +93,15 @@ def machine(refresh: bool = False) -> Machine:
     is_better_now = known is not None and known.is_busy and _is_quiet(known.threads)
     if known is not None and not refresh and not is_better_now:
         return known
-    found = _measure()
+    measured = _measure()
     if known is not None:
-        found = _better(known, found)
+        measured = _better(known, measured)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(found)))
+        path.write_text(json.dumps(asdict(measured)))
     except OSError:
         pass  # it is measured again next time
-    return found
+    return measured
 
 
 def raise_roof(found: Machine, kind: str, name: str, rate: float) -> Machine:
@@ -159,13 +159,13 @@ def _processor() -> str:
 def _times(work: Callable[[], object]) -> list[float]:
     """Seconds of single calls, sorted: calls for _SECONDS, and _CALLS at least."""
     work()
-    found: list[float] = []
+    times: list[float] = []
     end = time.perf_counter() + _SECONDS
-    while len(found) < _CALLS or (time.perf_counter() < end and len(found) < 1000):
+    while len(times) < _CALLS or (time.perf_counter() < end and len(times) < 1000):
         begin = time.perf_counter()
         work()
-        found.append(time.perf_counter() - begin)
-    return sorted(found)
+        times.append(time.perf_counter() - begin)
+    return sorted(times)
 
 
 def _measure() -> Machine:

@@ -39,18 +39,18 @@ class Page:
 
     def data(self) -> dict[str, Any]:
         """The data of the page, as JSON types."""
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.text:
-            found["text"] = self.text
+            fields["text"] = self.text
         if self.log is not None:
-            found["wall"] = self.log.end - self.log.begin
-            found["lines"] = by_line(self.log)
-            found["flame"] = flame(self.log)
-            found["timeline"] = timeline(self.log)
-            found["memory"] = memory(self.log)
+            fields["wall"] = self.log.end - self.log.begin
+            fields["lines"] = by_line(self.log)
+            fields["flame"] = flame(self.log)
+            fields["timeline"] = timeline(self.log)
+            fields["memory"] = memory(self.log)
         if self.roofline is not None:
-            found["roofline"] = self.roofline.data()
-        return found
+            fields["roofline"] = self.roofline.data()
+        return fields
 
     def html(self) -> str:
         """The page as text."""

@@ -52,9 +52,9 @@ def by_line(log: Log) -> list[dict[str, Any]]:
 
 def _pieces(log: Log) -> Iterator[tuple[Event | None, float, bool]]:
     """The main thread's time."""
-    found = shares(log, main_thread(log))
-    times = found.nanoseconds.tolist(), found.is_python.tolist()
-    return zip(found.events(log), *times, strict=True)
+    split = shares(log, main_thread(log))
+    times = split.nanoseconds.tolist(), split.is_python.tolist()
+    return zip(split.events(log), *times, strict=True)
 
 
 def flame(log: Log) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def record_runs(
     fn: Callable[..., Any],
     args: Any,
     kwargs: Any,
-    what: Watch,
+    watch: Watch,
     seconds: float = _SECONDS,
 ) -> list[Log]:
     """Logs of several runs, after one that is not recorded."""
@@ -86,13 +86,13 @@ def record_runs(
     logs: list[Log] = []
     end = time.perf_counter() + seconds
     while not logs or (time.perf_counter() < end and len(logs) < _RUNS):
-        logs.append(record_once(fn, args, kwargs, what))
+        logs.append(record_once(fn, args, kwargs, watch))
     return logs
 
 
-def record_once(fn: Callable[..., Any], args: Any, kwargs: Any, what: Watch) -> Log:
+def record_once(fn: Callable[..., Any], args: Any, kwargs: Any, watch: Watch) -> Log:
     """The log of one run."""
-    session = Session(what)
+    session = Session(watch)
     session.start()
     try:
         fn(*args, **kwargs)
@@ -118,15 +118,15 @@ def computations(logs: list[Log], costs: CostCounter) -> list[Computation]:
     routes = _routes(fastest)[rows]
     keys = columns.name[rows], numbers[rows], places, routes
     _, groups = grouped(*keys)
-    found = []
+    listed = []
     for group in groups:
         first = group[0]
         line = lines[places[first]] if places[first] >= 0 else None
         drivers = tuple(r for k, r in enumerate(ROUTES) if int(routes[first]) >> k & 1)
-        found.append(
+        listed.append(
             _computation(fastest, rows[group], seconds[group], line, drivers, costs)
         )
-    return found
+    return listed
 
 
 def _durations(log: Log, rows: Array) -> Array:
@@ -139,10 +139,10 @@ def _routes(log: Log) -> Array:
     columns = log.columns
     steps = columns.rows_of(Kind.STEP)
     steps = steps[(columns.detail[steps] > 0) & (columns.parent[steps] >= 0)]
-    found = np.zeros(len(columns), np.int64)
+    routes = np.zeros(len(columns), np.int64)
     bits = np.left_shift(1, columns.detail[steps].astype(np.int64))
-    np.bitwise_or.at(found, columns.parent[steps], bits)
-    return found
+    np.bitwise_or.at(routes, columns.parent[steps], bits)
+    return routes
 
 
 def _computation(

@@ -123,8 +123,8 @@ def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
 
     Example: ``print(pellucid.roofline(torch.mm, a, b))``.
     """
-    what = Watch.FACTS | Watch.STEPS | Watch.LINES
-    logs = record_runs(fn, args, kwargs, what)
+    watch = Watch.FACTS | Watch.STEPS | Watch.LINES
+    logs = record_runs(fn, args, kwargs, watch)
     return roofline_of(computations(logs, CostCounter()), machine())
 
 

@@ -53,11 +53,11 @@ def _patched(fn: Any, finding: Finding) -> Any:
         return None
     if codes[0].co_code == fn.__code__.co_code:
         return None  # the patch changes another function
-    made = FunctionType(
+    patched = FunctionType(
         codes[0], fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
     )
-    made.__kwdefaults__ = fn.__kwdefaults__
-    return made
+    patched.__kwdefaults__ = fn.__kwdefaults__
+    return patched
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -92,9 +92,9 @@ def _settings(call: Callable[[Any], Any], fn: Any, report: Report) -> Iterator[F
 
 
 def _setting(fix: str, plain: Callable[[], Any], changed: Callable[[], Any]) -> Finding:
-    found = Finding("overhead", "", 0, fix, "", fix, 0.0, is_option=True)
-    _pairs(found, plain, changed)
-    return found
+    finding = Finding("overhead", "", 0, fix, "", fix, 0.0, is_option=True)
+    _pairs(finding, plain, changed)
+    return finding
 
 
 def _pairs(
@@ -102,11 +102,11 @@ def _pairs(
 ) -> None:
     """Runs both in turn; nothing is filled in if the changed one raises."""
     try:
-        expected, again, found = plain(), plain(), changed()
+        expected, again, result = plain(), plain(), changed()
     except Exception:  # a patched program may fail in any way: no gain
         return
     repeats = _repeats(plain)
-    is_same = _same(expected, found) if _same(expected, again) else None
+    is_same = _same(expected, result) if _same(expected, again) else None
     sides: tuple[list[dict[str, Any]], ...] = ([], [])
     end = time.perf_counter() + _LONGEST
     while len(sides[0]) < _PAIRS and (len(sides[0]) < 3 or time.perf_counter() < end):

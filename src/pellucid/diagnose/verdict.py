@@ -95,16 +95,16 @@ class Facts:
 
     def ranges(self, name: str) -> dict[tuple[str, int], tuple[float, int]]:
         """Of each line the seconds in ranges of a name, and their number."""
-        found: dict[tuple[str, int], tuple[float, int]] = {}
+        totals: dict[tuple[str, int], tuple[float, int]] = {}
         columns = self.log.columns
         for row in np.flatnonzero(columns.is_named(Kind.RANGE, name)).tolist():
             line = self.log.user_line(int(columns.line[row]))
             if line is not None:
                 place = line.file, line.number
-                seconds, count = found.get(place, (0.0, 0))
+                seconds, count = totals.get(place, (0.0, 0))
                 took = float(columns.end[row] - columns.begin[row]) / 1e9
-                found[place] = seconds + took, count + 1
-        return found
+                totals[place] = seconds + took, count + 1
+        return totals
 
     @cached_property
     def backward(self) -> dict[tuple[str, int], float]:
@@ -260,15 +260,15 @@ def _lines_of(
     times = np.bincount(cells, seconds[is_known], len(lines) * width)
     is_call = is_known & ~is_python & (log.columns.kind[rows] == Kind.CALL)
     calls = np.bincount(places[is_call], minlength=len(lines))
-    found = {}
+    entries = {}
     for number, line in enumerate(lines):
         entry = LineTime(line, calls=int(calls[number]))
         own = times[number * width : (number + 1) * width]
         for name, spent in zip(CATEGORIES, own.tolist(), strict=True):
             if spent:
                 entry.seconds[name] = spent
-        found[line.file, line.number] = entry
-    return found
+        entries[line.file, line.number] = entry
+    return entries
 
 
 def _divided(
@@ -277,18 +277,18 @@ def _divided(
     """Shares of the wall time. Sleep was Python's or the loader's; a core was missing
     in any category, but not while the thread was asleep.
     """
-    found, waited = dict(sums), 0.0
+    shares, waited = dict(sums), 0.0
     for name in ("python", "data"):
-        part = min(asleep, found.get(name, 0.0))
-        found[name] = found.get(name, 0.0) - part
+        part = min(asleep, shares.get(name, 0.0))
+        shares[name] = shares.get(name, 0.0) - part
         waited += part
         asleep -= part
-    total = sum(found.values())
+    total = sum(shares.values())
     away = min(away, total)
     scale = (total - away) / total if total else 0.0
-    found = {name: seconds * scale for name, seconds in found.items()}
-    found |= {"wait": waited, "away": away}
-    return {name: seconds / wall for name, seconds in found.items() if seconds > 0}
+    shares = {name: seconds * scale for name, seconds in shares.items()}
+    shares |= {"wait": waited, "away": away}
+    return {name: seconds / wall for name, seconds in shares.items() if seconds > 0}
 
 
 def _categories_of_calls(log: Log, items: list[Computation], roof: Machine) -> Array:
@@ -302,11 +302,11 @@ def _categories_of_calls(log: Log, items: list[Computation], roof: Machine) -> A
         place = item.name, item.line
         shortest = float(item.seconds.min())
         least[place] = min(least.get(place, shortest), shortest)
-    found = np.full(len(log.columns), -1)
+    categories = np.full(len(log.columns), -1)
     for item in items:
         category = _category(item, least[item.name, item.line], roof)
-        found[item.rows] = CATEGORIES.index(category)
-    return found
+        categories[item.rows] = CATEGORIES.index(category)
+    return categories
 
 
 def _category(item: Computation, least: float, roof: Machine) -> str:
@@ -329,12 +329,12 @@ def _categories_of_pieces(log: Log, pieces: Shares, of_calls: Array) -> Array:
     in_loader = columns.nearest(rows, columns.is_named(Kind.RANGE, LOADER)) >= 0
     known = [in_loader, is_python, kind == Kind.PREPARE, call >= 0]
     places = [CATEGORIES.index(name) for name in ("data", "python", "first-time")]
-    found: Array = np.select(
+    categories: Array = np.select(
         known,
         [*places, np.append(of_calls, -1)[call]],
         CATEGORIES.index("overhead"),
     )
-    return found
+    return categories
 
 
 _KIND_OF = {"python": "overhead"}
@@ -362,8 +362,8 @@ def report_of(facts: Facts) -> Report:
         calls=calls,
         machine=str(facts.roof),
         roof=1 / max(roofs.share_of_roof, 1e-3),
-        findings=[found for found in places.values() if not found.is_option],
-        options=[found for found in places.values() if found.is_option],
+        findings=[entry for entry in places.values() if not entry.is_option],
+        options=[entry for entry in places.values() if entry.is_option],
         rows=roofs.rows,
         steps=facts.steps,
     )

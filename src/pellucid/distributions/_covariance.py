@@ -1,5 +1,5 @@
-"""A positive definite matrix by one of three forms: what distributions of vectors and
-of covariances share.
+"""A positive definite matrix given in one of three forms, for distributions of vectors
+and of covariances.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORMS = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
 def _precision_to_scale_tril(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse, by that of the matrix read backwards."""
+    """The Cholesky factor of the inverse, from that of the reversed matrix."""
     backwards = linalg.cholesky(precision.flip(-2, -1)).flip(-2, -1)
     one = pellucid.eye(precision.shape[-1], dtype=precision.dtype)
     return linalg.solve_triangular(
@@ -26,15 +26,15 @@ class CovarianceForms(Distribution):
     are computed at first use.
     """
 
-    _unbroadcasted_scale_tril: Tensor  # factored and solved with once for all batches
+    _unbroadcasted_scale_tril: Tensor  # factored and solved once for all batches
 
     @classmethod
-    def _only_form(cls, *given: Tensor | None) -> tuple[str, Tensor]:
+    def _only_form(cls, *matrices: Tensor | None) -> tuple[str, Tensor]:
         """The name and the value of the one of ``FORMS`` that is not None."""
-        known = [(n, m) for n, m in zip(FORMS, given, strict=True) if m is not None]
-        if len(known) != 1:
+        named = [(n, m) for n, m in zip(FORMS, matrices, strict=True) if m is not None]
+        if len(named) != 1:
             raise ValueError(f"{cls.__name__}: give exactly one of {', '.join(FORMS)}")
-        ((name, matrix),) = known
+        ((name, matrix),) = named
         if matrix.dim() < 2:
             raise ValueError(f"{cls.__name__}: {name} needs at least two dims")
         return name, matrix

@@ -1,5 +1,5 @@
-"""What several distributions share: ``loc + scale * x``, probabilities that are given
-by themselves or by their log odds.
+"""Base classes of several distributions: ``loc + scale * x``, and probabilities given
+directly or as log odds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LocationScale(Distribution):
         super().__init__(shape_of(self.loc, loc, scale), validate_args=validate_args)
 
     def _standard(self, shape: Any) -> Tensor:
-        """Draws of x."""
+        """Samples of x."""
         raise NotImplementedError
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -40,7 +40,7 @@ class LocationScale(Distribution):
         return self.loc + drawn * self.scale
 
     def _checked(self, value: Tensor) -> Tensor:
-        """The value on the scale of x, found possible."""
+        """The value on the scale of x, validated."""
         if self._validate_args:
             self._validate_sample(value)
         return (value - self.loc) / self.scale
@@ -57,13 +57,13 @@ class ScaledPower(Distribution):
         super().__init__(shape_of(self.scale, scale, shape), validate_args=validate)
 
     def _waited(self, sample_shape: Any) -> Tensor:
-        """Exponential numbers of rate 1."""
+        """Samples of the exponential distribution of rate 1."""
         shape = self._extended_shape(sample_shape)
         return pellucid.empty(shape, dtype=self.scale.dtype).exponential_()
 
 
 def only_one(name: str, probs: Any, logits: Any) -> None:
-    """Raises unless one of the two is given."""
+    """Raises unless exactly one of the two is given."""
     if (probs is None) == (logits is None):
         raise ValueError(f"{name}: give one of `probs` and `logits`")
 
@@ -75,12 +75,12 @@ class Chance(Distribution):
     logits: Tensor
 
     def _set(self, probs: Any, logits: Any) -> Any:
-        """Keeps the one that is given; its batch shape."""
+        """Stores the one that is given; returns its batch shape."""
         only_one(type(self).__name__, probs, logits)
-        given = logits if probs is None else probs
-        (value,) = broadcast_all(given)
+        parameter = logits if probs is None else probs
+        (value,) = broadcast_all(parameter)
         setattr(self, "logits" if probs is None else "probs", value)
-        return shape_of(value, given)
+        return shape_of(value, parameter)
 
     def __getattr__(self, name: str) -> Any:
         if name == "logits" and "probs" in self.__dict__:
@@ -111,15 +111,15 @@ class CountedTrials(Chance):
 
     def _set_with_count(self, total_count: Any, probs: Any, logits: Any) -> Any:
         only_one(type(self).__name__, probs, logits)
-        name, given = ("logits", logits) if probs is None else ("probs", probs)
-        self.total_count, value = broadcast_all(total_count, given)
+        name, parameter = ("logits", logits) if probs is None else ("probs", probs)
+        self.total_count, value = broadcast_all(total_count, parameter)
         self.total_count = self.total_count.to(value.dtype)
         setattr(self, name, value)
         return value.shape
 
-    def _same_count(self, what: str) -> int:
-        """The number of trials, if it is the same everywhere."""
+    def _same_count(self, quantity: str) -> int:
+        """The number of trials, which must be the same everywhere."""
         most = int(self.total_count.max())
         if not bool((self.total_count == most).all()):
-            raise NotImplementedError(f"{what} of different total_counts")
+            raise NotImplementedError(f"{quantity} of different total_counts")
         return most

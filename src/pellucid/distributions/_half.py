@@ -1,4 +1,4 @@
-"""``HalfNormal`` and ``HalfCauchy``: absolute values of symmetric numbers."""
+"""``HalfNormal`` and ``HalfCauchy``: absolute values of symmetric variates."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Half(TransformedDistribution):
         super().__init__(whole, AbsTransform(), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Half, _instance)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(Half, _instance)
+        return super().expand(batch_shape, expanded)
 
     @property
     def scale(self) -> Tensor:
@@ -39,8 +39,8 @@ class Half(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        found = self.base_dist.log_prob(value) + math.log(2)
-        return pellucid.where(value >= 0, found, -math.inf)
+        log_density = self.base_dist.log_prob(value) + math.log(2)
+        return pellucid.where(value >= 0, log_density, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -1,5 +1,5 @@
-"""What the relaxed distributions share: a base on the scale of logarithms or log odds,
-and the transform that leads from there to shares.
+"""The base class of the relaxed distributions: a base on the scale of logarithms or log
+odds, and the transform from there to probabilities.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ class Relaxed(TransformedDistribution):
         super().__init__(base, self._transform(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Relaxed, _instance)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(Relaxed, _instance)
+        return super().expand(batch_shape, expanded)
 
     @property
     def temperature(self) -> Any:
-        """How far the draws are from 0 and 1."""
+        """How far samples are from 0 and 1."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:
         """The log odds, or the logarithms of the probabilities."""
-        found: Tensor = self.base_dist.logits
-        return found
+        logits: Tensor = self.base_dist.logits
+        return logits
 
     @property
     def probs(self) -> Tensor:
         """The probabilities of 1, or of the classes."""
-        found: Tensor = self.base_dist.probs
-        return found
+        probs: Tensor = self.base_dist.probs
+        return probs

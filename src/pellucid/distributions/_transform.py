@@ -1,4 +1,4 @@
-"""``Transform``: what all transforms share. Read ``transforms.py`` next."""
+"""``Transform``: the base class of transforms. Read ``transforms.py`` next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Transform:
     """``y = t(x)``, ``x = t.inv(y)``; ``log_abs_det_jacobian(x, y)`` has one number per
     event.
 
-    A class below defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. With
+    A subclass defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. With
     ``cache_size=1`` the last pair of x and y is cached, and inverting it costs nothing.
     """
 
@@ -26,18 +26,18 @@ class Transform:
         self._cache_size = cache_size
         self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inverse_of_this: Any = None
-        super().__init__()  # of the other bases of a class below, modules for one
+        super().__init__()  # for the other bases of a subclass, such as modules
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inverse_of_this": None}
 
     @property
     def event_dim(self) -> int:
-        """How many dims of a value belong together."""
+        """How many dims form one event."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("use domain.event_dim or codomain.event_dim")
-        found: int = self.domain.event_dim
-        return found
+        dims: int = self.domain.event_dim
+        return dims
 
     @property
     def inv(self) -> Transform:
@@ -46,22 +46,22 @@ class Transform:
         if inverse is None:
             inverse = _InverseTransform(self)
             self._inverse_of_this = weakref.ref(inverse)
-        made: Transform = inverse
-        return made
+        result: Transform = inverse
+        return result
 
     @property
     def sign(self) -> Any:
-        """1 if the transform rises everywhere, -1 if it falls."""
+        """1 if the transform is increasing, -1 if it is decreasing."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The transform with another size of its cache."""
+        """The transform with another cache size."""
         if self._cache_size == cache_size:
             return self
-        made = self.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        Transform.__init__(made, cache_size)
-        return made
+        transform = self.__new__(type(self))
+        transform.__dict__.update(self.__dict__)
+        Transform.__init__(transform, cache_size)
+        return transform
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -73,16 +73,16 @@ class Transform:
             return self._call(x)
         if self._cached_x_y[0] is not x:
             self._cached_x_y = x, self._call(x)
-        found: Tensor = self._cached_x_y[1]
-        return found
+        cached: Tensor = self._cached_x_y[1]
+        return cached
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
         if self._cached_x_y[1] is not y:
             self._cached_x_y = self._inverse(y), y
-        found: Tensor = self._cached_x_y[0]
-        return found
+        cached: Tensor = self._cached_x_y[0]
+        return cached
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
@@ -91,15 +91,15 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of how much volumes grow at ``x``."""
+        """The logarithm of the absolute determinant of the Jacobian at ``x``."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of ``y`` for an x of ``shape``."""
+        """The shape of ``y`` for an x of this shape."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of ``x`` for a y of ``shape``."""
+        """The shape of ``x`` for a y of this shape."""
         return shape
 
     def __repr__(self) -> str:

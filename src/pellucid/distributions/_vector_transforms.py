@@ -1,6 +1,6 @@
 """Transforms of vectors and matrices: simplexes, triangles, joins.
 
-Offered by ``transforms.py``.
+Exported by ``transforms.py``.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """From n numbers to n + 1 shares, each a part of what the ones before it leave."""
+    """From n numbers to a simplex of n + 1: each breaks a fraction off the rest."""
 
     bijective = True
     domain, codomain = constraints.real_vector, constraints.simplex
@@ -91,14 +91,14 @@ class StickBreakingTransform(Transform):
     __hash__ = Transform.__hash__
 
     def _left(self, x: Tensor) -> Tensor:
-        """How many shares are still to come, at each number."""
+        """How many fractions remain, at each number."""
         count = x.shape[-1]
         return pellucid.arange(count, 0, -1, dtype=x.dtype)
 
     def _call(self, x: Tensor) -> Tensor:
-        taken = (x - self._left(x).log()).sigmoid()
-        rest = (1 - taken).cumprod(-1)
-        return functional.pad(taken, [0, 1], value=1) * functional.pad(
+        fractions = (x - self._left(x).log()).sigmoid()
+        rest = (1 - fractions).cumprod(-1)
+        return functional.pad(fractions, [0, 1], value=1) * functional.pad(
             rest, [1, 0], value=1
         )
 
@@ -189,7 +189,9 @@ class CorrCholeskyTransform(Transform):
     def forward_shape(self, shape: Any) -> Any:
         size = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if size * (size - 1) // 2 != shape[-1]:
-            raise ValueError(f"{shape[-1]} numbers fill no triangle: 1, 3, 6, 10, ...")
+            raise ValueError(
+                f"{shape[-1]} numbers do not fill a triangle: give 1, 3, 6, 10, ..."
+            )
         return (*shape[:-1], size, size)
 
     def inverse_shape(self, shape: Any) -> Any:
@@ -254,18 +256,18 @@ class CatTransform(Transform):
         return pellucid.cat([t.inv(part) for t, part in self._parts(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found = []
+        terms = []
         after = y.split(self.lengths, self.dim)
         for (transform, part), image in zip(self._parts(x), after, strict=True):
             term = transform.log_abs_det_jacobian(part, image)
             missing = self.event_dim - transform.event_dim
-            found.append(term.flatten(-missing).sum(-1) if missing else term)
+            terms.append(term.flatten(-missing).sum(-1) if missing else term)
         dim = self.dim if self.dim < 0 else self.dim - x.dim()
         dim += self.event_dim
         if dim < 0:
-            return pellucid.cat(found, dim)
-        total = found[0]
-        for term in found[1:]:
+            return pellucid.cat(terms, dim)
+        total = terms[0]
+        for term in terms[1:]:
             total = total + term
         return total  # type: ignore[no-any-return]
 
@@ -307,10 +309,10 @@ class StackTransform(Transform):
         return pellucid.stack([t.inv(part) for t, part in self._parts(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found = [
+        terms = [
             transform.log_abs_det_jacobian(part, image)
             for (transform, part), image in zip(
                 self._parts(x), y.unbind(self.dim), strict=True
             )
         ]
-        return pellucid.stack(found, self.dim)
+        return pellucid.stack(terms, self.dim)

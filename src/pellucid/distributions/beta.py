@@ -15,7 +15,7 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """Numbers between 0 and 1: the share of one gamma variate in a sum of two."""
+    """The beta distribution: a gamma variate over the sum of two."""
 
     arg_constraints: ClassVar = {
         "concentration1": constraints.positive,

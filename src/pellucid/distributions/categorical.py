@@ -30,15 +30,15 @@ class Categorical(Distribution):
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         only_one("Categorical", probs, logits)
-        given = logits if probs is None else probs
-        if given.dim() < 1:
+        parameter = logits if probs is None else probs
+        if parameter.dim() < 1:
             raise ValueError("Categorical: the parameter needs at least one dim")
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
             self.logits = logits - logits.logsumexp(-1, keepdim=True)
-        self._num_events = given.shape[-1]
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        self._num_events = parameter.shape[-1]
+        super().__init__(parameter.shape[:-1], validate_args=validate_args)
 
     def __getattr__(self, name: str) -> Any:
         if name == "logits" and "probs" in self.__dict__:

@@ -1,7 +1,7 @@
-"""Which transform leads from all real numbers to a constraint.
+"""Which transform maps unconstrained real numbers to a constraint.
 
-``biject_to(constraint)`` is invertible and has a volume; ``transform_to(constraint)``
-may take more numbers than it needs, which optimizers like better.
+``biject_to(constraint)`` is bijective and has a Jacobian determinant;
+``transform_to(constraint)`` may be overparameterised, which suits optimizers better.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class ConstraintRegistry:
         self._registry: dict[type, _Factory] = {}
 
     def register(self, constraint: Any, factory: _Factory | None = None) -> Any:
-        """Declares the factory for a type of constraint, or for that of an object."""
+        """Registers the factory for a type of constraint, or an object's type."""
         if factory is None:
-            return lambda given: self.register(constraint, given)
+            return lambda function: self.register(constraint, function)
         kind = constraint if isinstance(constraint, type) else type(constraint)
         if not issubclass(kind, constraints.Constraint):
             raise TypeError(f"register takes a type of constraint, not {constraint!r}")
@@ -37,7 +37,7 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(
-                f"no transform leads to {type(constraint).__name__}: register one"
+                f"there is no transform to {type(constraint).__name__}: register one"
             )
         return factory(constraint)
 

@@ -1,7 +1,7 @@
 """Constraints: which parameters a distribution takes, and which values are possible.
 
 ``constraint.check(value)`` gives a bool for each event. ``constraint_registry.py`` has
-the transforms from all real numbers to a constraint.
+the transforms from unconstrained real numbers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class Constraint:
-    """A set of values; ``event_dim`` dims of a value belong together."""
+    """A set of values; the last ``event_dim`` dims of a value form one event."""
 
     is_discrete = False
     event_dim = 0
@@ -72,7 +72,7 @@ class _Dependent(Constraint):
     def __call__(
         self, *, is_discrete: bool | None = None, event_dim: int | None = None
     ) -> Any:
-        """The same with other properties."""
+        """The same constraint with other properties."""
         return _Dependent(
             is_discrete=self.is_discrete if is_discrete is None else is_discrete,
             event_dim=self.event_dim if event_dim is None else event_dim,
@@ -83,7 +83,7 @@ class _Dependent(Constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives the constraint of an object; a dependent one of a class."""
+    """A property whose value is a constraint; of the class, a dependent one."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether the constraint can only be told from the parameters."""
+    """Whether the constraint depends on the parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -137,7 +137,7 @@ class _HalfOpenInterval(_Bounds):
 
 
 class _IntegerInterval(_Bounds):
-    """Whole numbers from ``lower_bound`` to ``upper_bound``."""
+    """Integers from ``lower_bound`` to ``upper_bound``."""
 
     is_discrete = True
 
@@ -171,7 +171,7 @@ class _GreaterThanEq(_LowerBound):
 
 
 class _IntegerGreaterThan(_LowerBound):
-    """Whole numbers from ``lower_bound`` on."""
+    """Integers from ``lower_bound`` on."""
 
     is_discrete = True
 
@@ -212,7 +212,7 @@ class _Boolean(Constraint):
 
 
 class _Simplex(Constraint):
-    """Shares: no less than 0, with the sum 1."""
+    """Vectors without negative elements that sum to 1."""
 
     event_dim = 1
 
@@ -268,7 +268,7 @@ class _CorrCholesky(_LowerCholesky):
 
 
 class _Square(Constraint):
-    """Matrices with as many rows as columns."""
+    """Square matrices."""
 
     event_dim = 2
 
@@ -306,7 +306,7 @@ class _PositiveDefinite(_Symmetric):
         return pellucid.linalg.cholesky_ex(value).info == 0
 
 
-# Constraints made of others
+# Compositions of constraints
 
 
 class _IndependentConstraint(Constraint):
@@ -321,15 +321,15 @@ class _IndependentConstraint(Constraint):
         self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        found = self.base_constraint.check(value)
+        holds = self.base_constraint.check(value)
         count = self.reinterpreted_batch_ndims
         if not count:
-            return found
-        if found.dim() < count:
+            return holds
+        if holds.dim() < count:
             raise ValueError(
-                f"{found.dim()} dims of a value, and {self.event_dim} belong together"
+                f"{holds.dim()} dims of a value, and {self.event_dim} belong together"
             )
-        return found.reshape((*found.shape[: found.dim() - count], -1)).all(-1)
+        return holds.reshape((*holds.shape[: holds.dim() - count], -1)).all(-1)
 
     def __repr__(self) -> str:
         count = self.reinterpreted_batch_ndims
@@ -337,8 +337,8 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """``base_constraint``, of which each component of a mixture has its own bounds: a
-    value satisfies it if it satisfies that of every component.
+    """``base_constraint``, with bounds that differ between the components of a
+    mixture: a value satisfies it if it satisfies that of every component.
     """
 
     def __init__(self, base_constraint: Constraint) -> None:

@@ -18,10 +18,10 @@ __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(Chance, ExponentialFamily):
-    """Numbers between 0 and 1 with a density in proportion to ``p ** x (1 - p) **
+    """Numbers between 0 and 1 with a density proportional to ``p ** x (1 - p) **
     (1 - x)`` (Loaiza-Ganem and Cunningham 2019).
 
-    Between ``lims`` formulas that divide by ``1 - 2 p`` are replaced by series.
+    Between ``lims``, formulas that divide by ``1 - 2 p`` are replaced by series.
     """
 
     arg_constraints: ClassVar = {
@@ -54,7 +54,7 @@ class ContinuousBernoulli(Chance, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut(self) -> Tensor:
-        """The probabilities, those near 1/2 moved away from it."""
+        """The probabilities, moved away from 1/2 where they are close to it."""
         return pellucid.where(self._is_outside(), self.probs, self._lims[0])
 
     def _log_normalizer(self) -> Tensor:
@@ -70,18 +70,18 @@ class ContinuousBernoulli(Chance, ExponentialFamily):
     @property
     def mean(self) -> Tensor:
         p = self._cut()
-        found = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
+        exact = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
         x = self.probs - 0.5
         series = 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x
-        return pellucid.where(self._is_outside(), found, series)
+        return pellucid.where(self._is_outside(), exact, series)
 
     @property
     def variance(self) -> Tensor:
         p = self._cut()
-        found = p * (p - 1) / (1 - 2 * p).pow(2) + 1 / ((-p).log1p() - p.log()).pow(2)
+        exact = p * (p - 1) / (1 - 2 * p).pow(2) + 1 / ((-p).log1p() - p.log()).pow(2)
         x = (self.probs - 0.5).pow(2)
         series = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
-        return pellucid.where(self._is_outside(), found, series)
+        return pellucid.where(self._is_outside(), exact, series)
 
     @property
     def stddev(self) -> Tensor:
@@ -103,17 +103,17 @@ class ContinuousBernoulli(Chance, ExponentialFamily):
             self._validate_sample(value)
         p = self._cut()
         powers = p.pow(value) * (1 - p).pow(1 - value)
-        found = (powers + p - 1) / (2 * p - 1)
-        found = pellucid.where(self._is_outside(), found, value)
-        ends = pellucid.where(value >= 1, 1.0, found)
+        exact = (powers + p - 1) / (2 * p - 1)
+        exact = pellucid.where(self._is_outside(), exact, value)
+        ends = pellucid.where(value >= 1, 1.0, exact)
         return pellucid.where(value <= 0, 0.0, ends)
 
     def icdf(self, value: Tensor) -> Tensor:
         p = self._cut()
-        found = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (
+        exact = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (
             p.log() - (-p).log1p()
         )
-        return pellucid.where(self._is_outside(), found, value)
+        return pellucid.where(self._is_outside(), exact, value)
 
     def entropy(self) -> Tensor:
         low, high = (-self.probs).log1p(), self.probs.log()

@@ -13,7 +13,7 @@ __all__ = ["Dirichlet"]
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to 1: gamma variates over their sum."""
+    """Vectors that sum to 1: gamma variates over their sum."""
 
     arg_constraints: ClassVar = {
         "concentration": constraints.independent(constraints.positive, 1)

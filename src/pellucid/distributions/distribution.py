@@ -1,4 +1,4 @@
-"""``Distribution``: what all distributions share. Read ``exp_family.py`` next."""
+"""``Distribution``: the base class. Read ``exp_family.py`` next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Distribution:
     """A distribution over tensors, or a batch of them.
 
     A sample has the shape ``sample_shape + batch_shape + event_shape``; ``log_prob``
-    has one number for each event. ``rsample`` is differentiable in the parameters.
+    has one number per event. ``rsample`` is differentiable in the parameters.
     """
 
     has_rsample = False
@@ -28,7 +28,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether arguments and values are checked unless told otherwise."""
+        """Sets whether arguments and values are checked by default."""
         if value not in (True, False):
             raise ValueError(f"expected True or False, not {value!r}")
         Distribution._validate_args = value
@@ -44,7 +44,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_arguments()
-        super().__init__()  # of the other bases of a class below
+        super().__init__()  # for the other bases of a subclass
 
     def _check_arguments(self) -> None:
         for name, constraint in self.arg_constraints.items():
@@ -72,7 +72,7 @@ class Distribution:
 
     @property
     def support(self) -> constraints.Constraint:
-        """What values are possible."""
+        """The set of possible values."""
         raise NotImplementedError
 
     @property
@@ -82,40 +82,40 @@ class Distribution:
 
     @property
     def mode(self) -> Tensor:
-        """The likeliest value."""
+        """The most probable value."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
-        """The expected square of the distance to the mean."""
+        """The expected squared distance to the mean."""
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
-        """The root of the variance."""
+        """The square root of the variance."""
         return self.variance.sqrt()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with its parameters expanded to ``batch_shape``.
 
-        A class that adds parameters to another overrides this; it passes an object of
-        its own as ``_instance`` to be filled.
+        A subclass with further parameters overrides this and passes an object of its
+        own as ``_instance``, to be filled.
         """
         shape = Size(batch_shape)
-        made = self._get_checked_instance(type(self), _instance)
-        made.__dict__.update(self.__dict__)
-        for name in list(made.__dict__):
+        expanded = self._get_checked_instance(type(self), _instance)
+        expanded.__dict__.update(self.__dict__)
+        for name in list(expanded.__dict__):
             if isinstance(getattr(type(self), name, None), lazy_property):
-                del made.__dict__[name]
+                del expanded.__dict__[name]
         for name in self._parameters():
             value = getattr(self, name)
             tail = value.shape[len(self.batch_shape) :]
-            setattr(made, name, value.expand(shape + tail))
-        made._batch_shape = shape
-        return made
+            setattr(expanded, name, value.expand(shape + tail))
+        expanded._batch_shape = shape
+        return expanded
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """An object without parameters, or the one that a class below gives."""
+        """An object without parameters, or the one that a subclass passes."""
         own = type(self).__init__
         if _instance is None and own is not cls.__init__:  # type: ignore[misc]
             raise NotImplementedError(
@@ -125,7 +125,7 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _parameters(self) -> list[str]:
-        """The tensors among the parameters that the distribution was made of."""
+        """The tensors among the parameters."""
         return [
             name
             for name in self.arg_constraints
@@ -173,7 +173,7 @@ class Distribution:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises unless ``value`` is a possible one."""
+        """Raises unless ``value`` is in the support."""
         if not isinstance(value, Tensor):
             raise ValueError("the value given to log_prob must be a Tensor")
         tail = len(value.shape) - len(self._event_shape)

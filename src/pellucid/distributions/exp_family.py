@@ -1,4 +1,4 @@
-"""``ExponentialFamily``: a mark of some distributions."""
+"""``ExponentialFamily``: the marker base class of exponential families."""
 
 from pellucid.distributions.distribution import Distribution
 
@@ -6,4 +6,4 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution whose density is an exponential of sums of statistics."""
+    """A distribution whose log density is linear in sufficient statistics."""

@@ -14,7 +14,7 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times between events of which ``rate`` come in a unit of time."""
+    """Waiting times between events with ``rate`` events per unit of time."""
 
     arg_constraints: ClassVar = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -15,7 +15,7 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two means of squares, of ``df1`` and ``df2`` normal numbers."""
+    """The F distribution: a ratio of mean squares of ``df1`` and ``df2`` normals."""
 
     arg_constraints: ClassVar = {
         "df1": constraints.positive,
@@ -34,14 +34,14 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return pellucid.where(self.df1 > 2, found, math.nan)
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return pellucid.where(self.df1 > 2, mode, math.nan)
 
     @property
     def variance(self) -> Tensor:
         a, b = self.df1, self.df2
-        found = 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4))
-        return pellucid.where(b > 4, found, math.nan)
+        variance = 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4))
+        return pellucid.where(b > 4, variance, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

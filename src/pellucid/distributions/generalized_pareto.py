@@ -15,8 +15,8 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """What exceeds a threshold ``loc``: heavy tails for a positive ``concentration``,
-    exponential ones for 0 (Pickands 1975).
+    """Values above a threshold ``loc``: heavy tails for a positive ``concentration``,
+    exponential tails for 0 (Pickands 1975).
     """
 
     arg_constraints: ClassVar = {
@@ -59,8 +59,8 @@ class GeneralizedPareto(Distribution):
 
     def _log_survival(self, value: Tensor) -> Tensor:
         z, k = (value - self.loc) / self.scale, self._safe()
-        found = -(k * z).log1p() / k
-        return pellucid.where(self._is_exponential(), -z, found)
+        general = -(k * z).log1p() / k
+        return pellucid.where(self._is_exponential(), -z, general)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -69,7 +69,7 @@ class GeneralizedPareto(Distribution):
         return (1 + self.concentration) * survival - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of greater values."""
+        """The logarithm of ``1 - cdf``."""
         if self._validate_args:
             self._validate_sample(value)
         return self._log_survival(value)
@@ -83,9 +83,9 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         k, logarithm = self._safe(), (-value).log1p()
-        found = (-k * logarithm).expm1() / k
-        found = pellucid.where(self._is_exponential(), -logarithm, found)
-        return self.loc + self.scale * found
+        standard = (-k * logarithm).expm1() / k
+        standard = pellucid.where(self._is_exponential(), -logarithm, standard)
+        return self.loc + self.scale * standard
 
     @property
     def mean(self) -> Tensor:
@@ -101,8 +101,8 @@ class GeneralizedPareto(Distribution):
     def variance(self) -> Tensor:
         k = self.concentration
         safe = pellucid.where(k < 0.5, k, 0.25)
-        found = self.scale.square() / ((1 - safe).square() * (1 - 2 * safe))
-        return pellucid.where(k < 0.5, found, math.nan)
+        variance = self.scale.square() / ((1 - safe).square() * (1 - 2 * safe))
+        return pellucid.where(k < 0.5, variance, math.nan)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1

@@ -13,7 +13,7 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(LocationScale):
-    """The distribution of the greatest of many."""
+    """The limit distribution of the maximum of many variates."""
 
     def _standard(self, shape: Any) -> Tensor:
         return -(-open_uniform(shape, self.loc).log()).log()

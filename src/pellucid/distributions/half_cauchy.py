@@ -13,7 +13,7 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Half):
-    """The absolute value of a Cauchy number about 0."""
+    """The absolute value of a Cauchy variate with ``loc`` 0."""
 
     _whole = Cauchy
 

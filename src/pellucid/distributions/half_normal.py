@@ -12,7 +12,7 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(Half):
-    """The absolute value of a normal number with mean 0."""
+    """The absolute value of a normal variate with mean 0."""
 
     _whole = Normal
 

@@ -14,7 +14,7 @@ __all__ = ["Independent"]
 
 
 class Independent(Distribution):
-    """A distribution the last dims of whose batch belong to one event."""
+    """A distribution with the last batch dims reinterpreted as event dims."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Independent(Distribution):
         return constraints.independent(self.base_dist.support, count)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Independent, _instance)
+        expanded = self._get_checked_instance(Independent, _instance)
         count, shape = self.reinterpreted_batch_ndims, pellucid.Size(batch_shape)
-        made.base_dist = self.base_dist.expand(shape + self.event_shape[:count])
-        made.reinterpreted_batch_ndims = count
-        Distribution.__init__(made, shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        expanded.base_dist = self.base_dist.expand(shape + self.event_shape[:count])
+        expanded.reinterpreted_batch_ndims = count
+        Distribution.__init__(expanded, shape, self.event_shape, validate_args=False)
+        expanded._validate_args = self._validate_args
+        return expanded
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
@@ -82,8 +82,8 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        found = self.base_dist.log_prob(value)
-        return sum_last(found, self.reinterpreted_batch_ndims)
+        log_densities = self.base_dist.log_prob(value)
+        return sum_last(log_densities, self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
         return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)

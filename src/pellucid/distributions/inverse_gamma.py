@@ -32,20 +32,20 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(InverseGamma, _instance)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(InverseGamma, _instance)
+        return super().expand(batch_shape, expanded)
 
     @property
     def concentration(self) -> Tensor:
         """The shape."""
-        found: Tensor = self.base_dist.concentration
-        return found
+        concentration: Tensor = self.base_dist.concentration
+        return concentration
 
     @property
     def rate(self) -> Tensor:
         """The rate of the gamma variate."""
-        found: Tensor = self.base_dist.rate
-        return found
+        rate: Tensor = self.base_dist.rate
+        return rate
 
     @property
     def mean(self) -> Tensor:
@@ -59,8 +59,8 @@ class InverseGamma(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         a = self.concentration
-        found = self.rate.square() / ((a - 1).square() * (a - 2))
-        return pellucid.where(a > 2, found, float("inf"))
+        variance = self.rate.square() / ((a - 1).square() * (a - 2))
+        return pellucid.where(a > 2, variance, float("inf"))
 
     def entropy(self) -> Tensor:
         a = self.concentration

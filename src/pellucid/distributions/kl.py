@@ -1,4 +1,4 @@
-"""The divergence of Kullback and Leibler between pairs of distributions.
+"""The Kullback-Leibler divergence between pairs of distributions.
 
 Closed forms are registered by the types of a pair; those of exponential families are
 in Nielsen and Nock 2010.
@@ -54,10 +54,10 @@ _RULES: dict[tuple[type, type], _Rule] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[_Rule], _Rule]:
-    """Declares ``rule(p, q)`` for two types of distributions and those below them."""
-    for given in (type_p, type_q):
-        if not isinstance(given, type):
-            raise TypeError(f"register_kl takes types of distributions, not {given!r}")
+    """Registers ``rule(p, q)`` for two types of distributions and their subclasses."""
+    for family in (type_p, type_q):
+        if not isinstance(family, type):
+            raise TypeError(f"register_kl takes types of distributions, not {family!r}")
 
     def declare(rule: _Rule) -> _Rule:
         _RULES[type_p, type_q] = rule
@@ -105,8 +105,8 @@ def _laplace(p: Laplace, q: Laplace) -> Tensor:
 
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
-    found = ((q.high - q.low) / (p.high - p.low)).log()
-    return pellucid.where((q.low > p.low) | (q.high < p.high), math.inf, found)
+    divergence = ((q.high - q.low) / (p.high - p.low)).log()
+    return pellucid.where((q.low > p.low) | (q.high < p.high), math.inf, divergence)
 
 
 @register_kl(Exponential, Exponential)
@@ -141,11 +141,11 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     softplus = pellucid.nn.functional.softplus
     yes = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     no = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
-    found = pellucid.where(p.probs == 0, 0.0, yes) + pellucid.where(
+    divergence = pellucid.where(p.probs == 0, 0.0, yes) + pellucid.where(
         p.probs == 1, 0.0, no
     )
     impossible = ((q.probs == 0) & (p.probs > 0)) | ((q.probs == 1) & (p.probs < 1))
-    return pellucid.where(impossible, math.inf, found)
+    return pellucid.where(impossible, math.inf, divergence)
 
 
 @register_kl(Binomial, Binomial)
@@ -153,8 +153,8 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     if bool((p.total_count < q.total_count).any()):
         raise NotImplementedError("KL of a binomial with fewer trials than the other")
     odds = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
-    found = p.total_count * odds
-    return pellucid.where(p.total_count > q.total_count, math.inf, found)
+    divergence = p.total_count * odds
+    return pellucid.where(p.total_count > q.total_count, math.inf, divergence)
 
 
 @register_kl(Geometric, Geometric)
@@ -186,7 +186,7 @@ def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _multivariate_normal(p: Any, q: Any) -> Tensor:
     if p.event_shape != q.event_shape:
-        raise ValueError("KL of normal distributions of vectors of different sizes")
+        raise ValueError("KL of multivariate normals of different sizes")
     mine, other = p.scale_tril, q.scale_tril
     batch = pellucid.broadcast_shapes(mine.shape[:-2], other.shape[:-2])
     whole = batch + other.shape[-2:]
@@ -218,8 +218,8 @@ def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
 @register_kl(Pareto, Pareto)
 def _pareto(p: Pareto, q: Pareto) -> Tensor:
     sizes, tails = p.scale / q.scale, q.alpha / p.alpha
-    found = q.alpha * sizes.log() - tails.log() + tails - 1
-    return pellucid.where(p.scale < q.scale, math.inf, found)
+    divergence = q.alpha * sizes.log() - tails.log() + tails - 1
+    return pellucid.where(p.scale < q.scale, math.inf, divergence)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
@@ -240,16 +240,16 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
 def _independent(p: Independent, q: Independent) -> Tensor:
     count = p.reinterpreted_batch_ndims
     if count != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL of Independents of different dims")
-    found = kl_divergence(p.base_dist, q.base_dist)
-    return found.flatten(-count).sum(-1) if count else found
+        raise NotImplementedError("KL of Independents with different event dims")
+    divergence = kl_divergence(p.base_dist, q.base_dist)
+    return divergence.flatten(-count).sum(-1) if count else divergence
 
 
 # Pairs of different families
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    """Where p has values that q has not."""
+    """Pairs in which p has values outside the support of q."""
     example = next(v for v in vars(p).values() if isinstance(v, Tensor))
     return pellucid.full_like(example, math.inf)
 
@@ -280,8 +280,8 @@ def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
 def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
     mean, spread = p.loc / q.scale, (p.scale / q.scale).pow(2)
     moved = q.loc / q.scale
-    found = mean - moved + (-mean + 0.5 * spread + moved).exp()
-    return found + q.scale.log() - p.entropy()
+    terms = mean - moved + (-mean + 0.5 * spread + moved).exp()
+    return terms + q.scale.log() - p.entropy()
 
 
 @register_kl(Laplace, Normal)
@@ -311,8 +311,8 @@ def _gamma_exponential(p: Gamma, q: Exponential) -> Tensor:
 def _to_normal(p: Any, q: Normal) -> Tensor:
     """By the first two moments of p."""
     squares = p.variance + (p.mean - q.loc).pow(2)
-    found = 0.5 * squares / q.variance + LOG_ROOT_2_PI + q.scale.log()
-    return found - p.entropy()  # type: ignore[no-any-return]
+    terms = 0.5 * squares / q.variance + LOG_ROOT_2_PI + q.scale.log()
+    return terms - p.entropy()  # type: ignore[no-any-return]
 
 
 @register_kl(Beta, Exponential)
@@ -323,8 +323,8 @@ def _to_exponential(p: Any, q: Exponential) -> Tensor:
 
 @register_kl(Uniform, Exponential)
 def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
-    found = q.rate * p.mean - ((p.high - p.low) * q.rate).log()
-    return pellucid.where(p.low < 0, math.inf, found)
+    divergence = q.rate * p.mean - ((p.high - p.low) * q.rate).log()
+    return pellucid.where(p.low < 0, math.inf, divergence)
 
 
 @register_kl(Beta, Gamma)
@@ -337,29 +337,29 @@ def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
 
 @register_kl(Beta, Uniform)
 def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
-    found = -p.entropy() + (q.high - q.low).log()
-    return pellucid.where((q.low > 0) | (q.high < 1), math.inf, found)
+    divergence = -p.entropy() + (q.high - q.low).log()
+    return pellucid.where((q.low > 0) | (q.high < 1), math.inf, divergence)
 
 
 @register_kl(ContinuousBernoulli, Uniform)
 def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
-    found = -p.entropy() + (q.high - q.low).log()
-    return pellucid.where((q.low > 0) | (q.high < 1), math.inf, found)
+    divergence = -p.entropy() + (q.high - q.low).log()
+    return pellucid.where((q.low > 0) | (q.high < 1), math.inf, divergence)
 
 
 @register_kl(Exponential, Gumbel)
 def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
     scaled, moved = p.rate * q.scale, q.loc / q.scale
-    found = moved.exp() * scaled / (scaled + 1) - moved
-    return found + scaled.reciprocal() + scaled.log() - 1
+    terms = moved.exp() * scaled / (scaled + 1) - moved
+    return terms + scaled.reciprocal() + scaled.log() - 1
 
 
 @register_kl(Gamma, Gumbel)
 def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
     scaled, moved, a = p.rate * q.scale, q.loc / q.scale, p.concentration
     levels = (a - 1) * a.digamma() - a.lgamma() - a
-    found = scaled.log() + a / scaled - moved
-    return levels + found + moved.exp() * (1 + scaled.reciprocal()).pow(-a)
+    terms = scaled.log() + a / scaled - moved
+    return levels + terms + moved.exp() * (1 + scaled.reciprocal()).pow(-a)
 
 
 @register_kl(Uniform, Gumbel)
@@ -373,8 +373,8 @@ def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
 def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
     a, width = q.concentration, p.high - p.low
     logarithm = _mean_logarithm(p)
-    found = a.lgamma() - a * q.rate.log() - width.log() + q.rate * p.mean
-    return pellucid.where(p.low < 0, math.inf, found + (1 - a) * logarithm)
+    divergence = a.lgamma() - a * q.rate.log() - width.log() + q.rate * p.mean
+    return pellucid.where(p.low < 0, math.inf, divergence + (1 - a) * logarithm)
 
 
 def _mean_logarithm(p: Uniform) -> Tensor:
@@ -385,47 +385,49 @@ def _mean_logarithm(p: Uniform) -> Tensor:
 @register_kl(Uniform, Pareto)
 def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
     levels = q.alpha.log() + q.alpha * q.scale.log() + (p.high - p.low).log()
-    found = (q.alpha + 1) * _mean_logarithm(p) - levels
-    return pellucid.where(p.low < q.scale, math.inf, found)
+    divergence = (q.alpha + 1) * _mean_logarithm(p) - levels
+    return pellucid.where(p.low < q.scale, math.inf, divergence)
 
 
 @register_kl(Uniform, Beta)
 def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     a, b = q.concentration1, q.concentration0
     flipped = Uniform(1 - p.high, 1 - p.low, validate_args=False)
-    found = a.lgamma() + b.lgamma() - (a + b).lgamma() - (p.high - p.low).log()
-    found = found - (a - 1) * _mean_logarithm(p) - (b - 1) * _mean_logarithm(flipped)
-    return pellucid.where((p.high > 1) | (p.low < 0), math.inf, found)
+    divergence = a.lgamma() + b.lgamma() - (a + b).lgamma() - (p.high - p.low).log()
+    divergence = (
+        divergence - (a - 1) * _mean_logarithm(p) - (b - 1) * _mean_logarithm(flipped)
+    )
+    return pellucid.where((p.high > 1) | (p.low < 0), math.inf, divergence)
 
 
 @register_kl(Uniform, ContinuousBernoulli)
 def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
-    found = -p.entropy() - p.mean * q.logits - (-q.probs).log1p()
-    found = found - q._log_normalizer()
-    return pellucid.where((p.high > 1) | (p.low < 0), math.inf, found)
+    divergence = -p.entropy() - p.mean * q.logits - (-q.probs).log1p()
+    divergence = divergence - q._log_normalizer()
+    return pellucid.where((p.high > 1) | (p.low < 0), math.inf, divergence)
 
 
 @register_kl(Beta, ContinuousBernoulli)
 def _beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
-    found = -p.entropy() - p.mean * q.logits
-    return found - (-q.probs).log1p() - q._log_normalizer()
+    terms = -p.entropy() - p.mean * q.logits
+    return terms - (-q.probs).log1p() - q._log_normalizer()
 
 
 @register_kl(Pareto, Exponential)
 def _pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
-    found = (p.alpha / (p.scale * q.rate)).log() - (1 + 1 / p.alpha)
-    found = found + q.rate * p.alpha * p.scale / (p.alpha - 1)
-    return pellucid.where(p.alpha <= 1, math.inf, found)
+    divergence = (p.alpha / (p.scale * q.rate)).log() - (1 + 1 / p.alpha)
+    divergence = divergence + q.rate * p.alpha * p.scale / (p.alpha - 1)
+    return pellucid.where(p.alpha <= 1, math.inf, divergence)
 
 
 @register_kl(Pareto, Gamma)
 def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
     a = q.concentration
     logarithm = p.scale.log() + 1 / p.alpha
-    found = p.alpha.log() - p.scale.log() - (1 + 1 / p.alpha) + a.lgamma()
-    found = found - a * q.rate.log() + (1 - a) * logarithm
-    found = found + q.rate * p.alpha * p.scale / (p.alpha - 1)
-    return pellucid.where(p.alpha <= 1, math.inf, found)
+    divergence = p.alpha.log() - p.scale.log() - (1 + 1 / p.alpha) + a.lgamma()
+    divergence = divergence - a * q.rate.log() + (1 - a) * logarithm
+    divergence = divergence + q.rate * p.alpha * p.scale / (p.alpha - 1)
+    return pellucid.where(p.alpha <= 1, math.inf, divergence)
 
 
 @register_kl(Pareto, Normal)

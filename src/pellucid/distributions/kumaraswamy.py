@@ -47,10 +47,10 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(Kumaraswamy, _instance)
-        made.concentration1 = self.concentration1.expand(batch_shape)
-        made.concentration0 = self.concentration0.expand(batch_shape)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(Kumaraswamy, _instance)
+        expanded.concentration1 = self.concentration1.expand(batch_shape)
+        expanded.concentration0 = self.concentration0.expand(batch_shape)
+        return super().expand(batch_shape, expanded)
 
     def _moment(self, order: int) -> Tensor:
         """The expected value of ``x ** order``."""
@@ -65,8 +65,8 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        found = ((a - 1) / (a * b - 1)).pow(1 / a)
-        return pellucid.where((a < 1) | (b < 1), float("nan"), found)
+        mode = ((a - 1) / (a * b - 1)).pow(1 / a)
+        return pellucid.where((a < 1) | (b < 1), float("nan"), mode)
 
     @property
     def variance(self) -> Tensor:

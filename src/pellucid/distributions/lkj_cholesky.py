@@ -16,8 +16,8 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices of ``dim`` rows, whose density is in
-    proportion to ``det(C) ** (concentration - 1)`` (Lewandowski, Kurowicka and Joe
+    """Cholesky factors of correlation matrices of ``dim`` rows, whose density is
+    proportional to ``det(C) ** (concentration - 1)`` (Lewandowski, Kurowicka and Joe
     2009).
     """
 
@@ -41,10 +41,10 @@ class LKJCholesky(Distribution):
         super().__init__(batch, pellucid.Size((dim, dim)), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
+        expanded = super().expand(batch_shape, _instance)
         shape = pellucid.Size(batch_shape)
-        made._beta = self._beta.expand((*shape, self.dim))
-        return made
+        expanded._beta = self._beta.expand((*shape, self.dim))
+        return expanded
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with pellucid.no_grad():

@@ -25,8 +25,8 @@ class LogNormal(TransformedDistribution):
         super().__init__(normal, ExpTransform(), validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LogNormal, _instance)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(LogNormal, _instance)
+        return super().expand(batch_shape, expanded)
 
     @property
     def loc(self) -> Tensor:

@@ -15,7 +15,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares by a ``StickBreakingTransform`` of normal numbers."""
+    """The ``StickBreakingTransform`` of normal variates, on the simplex."""
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
@@ -29,8 +29,8 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(LogisticNormal, _instance)
-        return super().expand(batch_shape, made)
+        expanded = self._get_checked_instance(LogisticNormal, _instance)
+        return super().expand(batch_shape, expanded)
 
     def _normal(self) -> Any:
         base = self.base_dist
@@ -38,12 +38,12 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """The means of the normal numbers."""
-        found: Tensor = self._normal().loc
-        return found
+        """The means of the normal variates."""
+        loc: Tensor = self._normal().loc
+        return loc
 
     @property
     def scale(self) -> Tensor:
-        """The deviations of the normal numbers."""
-        found: Tensor = self._normal().scale
-        return found
+        """The standard deviations of the normal variates."""
+        scale: Tensor = self._normal().scale
+        return scale

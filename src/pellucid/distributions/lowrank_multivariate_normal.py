@@ -1,4 +1,4 @@
-"""``LowRankMultivariateNormal``: a covariance of few factors and a diagonal."""
+"""``LowRankMultivariateNormal``: a covariance of low rank plus a diagonal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["LowRankMultivariateNormal"]
 class LowRankMultivariateNormal(Distribution):
     """The normal distribution with the covariance ``W Wᵀ + diag(D)``.
 
-    ``cov_factor`` W is (..., n, rank), ``cov_diag`` D (..., n). Solutions and
-    determinants are those of matrices of ``rank`` rows (Woodbury 1950).
+    ``cov_factor`` W is (..., n, rank), ``cov_diag`` D (..., n). Systems and
+    determinants are solved with matrices of ``rank`` rows (Woodbury 1950).
     """
 
     arg_constraints: ClassVar = {
@@ -75,8 +75,8 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The expected products of the distances to the mean."""
-        found = self.cov_factor @ self.cov_factor.mT
-        return found + self.cov_diag.diag_embed()
+        product = self.cov_factor @ self.cov_factor.mT
+        return product + self.cov_diag.diag_embed()
 
     @lazy_property
     def scale_tril(self) -> Tensor:
@@ -115,17 +115,19 @@ class LowRankMultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        found = -0.5 * (self._log_determinant() + self._distance(value - self.loc))
-        return found - self._event_shape[0] * LOG_ROOT_2_PI
+        log_density = -0.5 * (
+            self._log_determinant() + self._distance(value - self.loc)
+        )
+        return log_density - self._event_shape[0] * LOG_ROOT_2_PI
 
     def entropy(self) -> Tensor:
-        found = 0.5 * self._log_determinant()
-        found = found + self._event_shape[0] * (0.5 + LOG_ROOT_2_PI)
-        return found.expand(self._batch_shape)
+        entropy = 0.5 * self._log_determinant()
+        entropy = entropy + self._event_shape[0] * (0.5 + LOG_ROOT_2_PI)
+        return entropy.expand(self._batch_shape)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         shape = pellucid.Size(batch_shape)
-        made = super().expand(shape, _instance)
+        expanded = super().expand(shape, _instance)
         for name in ("variance", "covariance_matrix", "scale_tril", "precision_matrix"):
-            made.__dict__.pop(name, None)
-        return made
+            expanded.__dict__.pop(name, None)
+        return expanded

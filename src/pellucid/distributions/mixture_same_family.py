@@ -14,7 +14,7 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """Components in the last dim of a batch, chosen by a ``Categorical``."""
+    """A mixture of the last batch dim's components, with ``Categorical`` weights."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """The distribution of the components' numbers."""
+        """The distribution of the component's index."""
         return self._mixture
 
     @property
@@ -67,14 +67,14 @@ class MixtureSameFamily(Distribution):
         return within + (self._weights() * gaps.pow(2)).sum(dim)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(MixtureSameFamily, _instance)
+        expanded = self._get_checked_instance(MixtureSameFamily, _instance)
         shape = pellucid.Size(batch_shape)
         count = self._components.batch_shape[-1:]
-        made._components = self._components.expand(shape + count)
-        made._mixture = self._mixture.expand(shape)
-        Distribution.__init__(made, shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        expanded._components = self._components.expand(shape + count)
+        expanded._mixture = self._mixture.expand(shape)
+        Distribution.__init__(expanded, shape, self.event_shape, validate_args=False)
+        expanded._validate_args = self._validate_args
+        return expanded
 
     def cdf(self, value: Tensor) -> Tensor:
         terms = self._components.cdf(value.unsqueeze(self._component_dim()))

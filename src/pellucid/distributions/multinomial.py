@@ -17,7 +17,7 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """How often each class comes in ``total_count`` draws."""
+    """How often each class occurs in ``total_count`` trials."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.simplex,
@@ -33,16 +33,16 @@ class Multinomial(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
-            raise NotImplementedError("Multinomial: total_count is one whole number")
+            raise NotImplementedError("Multinomial: total_count must be one integer")
         self.total_count = total_count
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
+        expanded = super().expand(batch_shape, _instance)
+        expanded._categorical = self._categorical.expand(batch_shape)
+        return expanded
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:

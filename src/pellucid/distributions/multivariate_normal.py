@@ -35,8 +35,8 @@ class MultivariateNormal(CovarianceForms):
     """The normal distribution of vectors with mean ``loc``, by one of its
     ``covariance_matrix``, ``precision_matrix`` and ``scale_tril``.
 
-    >>> given = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
-    >>> given.log_prob(torch.zeros(2))
+    >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
+    >>> normal.log_prob(torch.zeros(2))
     tensor(-1.8379)
     """
 
@@ -67,17 +67,17 @@ class MultivariateNormal(CovarianceForms):
         self._keep_factor(name, matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(MultivariateNormal, _instance)
+        expanded = self._get_checked_instance(MultivariateNormal, _instance)
         shape = pellucid.Size(batch_shape)
-        made.loc = self.loc.expand(shape + self.event_shape)
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        expanded.loc = self.loc.expand(shape + self.event_shape)
+        expanded._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         for name in FORMS:
             if name in self.__dict__:
                 matrix = self.__dict__[name].expand(shape + self.event_shape * 2)
-                setattr(made, name, matrix)
-        Distribution.__init__(made, shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+                setattr(expanded, name, matrix)
+        Distribution.__init__(expanded, shape, self.event_shape, validate_args=False)
+        expanded._validate_args = self._validate_args
+        return expanded
 
     @property
     def mean(self) -> Tensor:
@@ -89,8 +89,8 @@ class MultivariateNormal(CovarianceForms):
 
     @property
     def variance(self) -> Tensor:
-        found = self._unbroadcasted_scale_tril.pow(2).sum(-1)
-        return found.expand(self._batch_shape + self._event_shape)
+        variance = self._unbroadcasted_scale_tril.pow(2).sum(-1)
+        return variance.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -110,5 +110,5 @@ class MultivariateNormal(CovarianceForms):
 
     def entropy(self) -> Tensor:
         size = self._event_shape[0]
-        found = size * (0.5 + LOG_ROOT_2_PI) + self._log_volume()
-        return found.expand(self._batch_shape)
+        entropy = size * (0.5 + LOG_ROOT_2_PI) + self._log_volume()
+        return entropy.expand(self._batch_shape)

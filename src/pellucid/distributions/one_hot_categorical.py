@@ -15,7 +15,7 @@ __all__ = ["OneHotCategorical"]
 
 
 class OneHotCategorical(Distribution):
-    """``Categorical`` with one-hot vectors for classes."""
+    """``Categorical`` with classes as one-hot vectors."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.simplex,
@@ -32,9 +32,9 @@ class OneHotCategorical(Distribution):
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
+        expanded = super().expand(batch_shape, _instance)
+        expanded._categorical = self._categorical.expand(batch_shape)
+        return expanded
 
     @property
     def probs(self) -> Tensor:
@@ -59,8 +59,8 @@ class OneHotCategorical(Distribution):
         return self.probs * (1 - self.probs)
 
     def _one_hot(self, classes: Tensor) -> Tensor:
-        found = functional.one_hot(classes, self._categorical._num_events)
-        return found.to(self.probs.dtype)
+        vectors = functional.one_hot(classes, self._categorical._num_events)
+        return vectors.to(self.probs.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))

@@ -12,7 +12,7 @@ __all__ = ["Pareto"]
 
 
 class Pareto(ScaledPower):
-    """``scale * exp(e / alpha)`` for an exponential e."""
+    """``scale * exp(e / alpha)`` for an exponential variate e."""
 
     arg_constraints: ClassVar = {
         "alpha": constraints.positive,

@@ -1,4 +1,4 @@
-"""``RelaxedBernoulli``: Bernoulli variates that differentiate."""
+"""``RelaxedBernoulli``: differentiable approximations of Bernoulli variates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LogitRelaxedBernoulli(Chance):
 
 
 class RelaxedBernoulli(Relaxed):
-    """Numbers between 0 and 1 that approach 0 or 1 with falling ``temperature``."""
+    """Numbers between 0 and 1 that approach 0 or 1 as ``temperature`` decreases."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.unit_interval,

@@ -1,4 +1,4 @@
-"""``RelaxedOneHotCategorical``: one-hot vectors that differentiate."""
+"""``RelaxedOneHotCategorical``: differentiable approximations of one-hot vectors."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class ExpRelaxedCategorical(Distribution):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._categorical = self._categorical.expand(batch_shape)
-        return made
+        expanded = super().expand(batch_shape, _instance)
+        expanded._categorical = self._categorical.expand(batch_shape)
+        return expanded
 
     @property
     def param_shape(self) -> Any:
@@ -77,7 +77,7 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(Relaxed):
-    """Shares that approach a one-hot vector with falling ``temperature``."""
+    """Points of the simplex, near one-hot vectors for a low ``temperature``."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.simplex,

@@ -15,7 +15,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """A normal number over the root of a mean of ``df`` squares of such."""
+    """A normal variate over the root mean square of ``df`` others."""
 
     arg_constraints: ClassVar = {
         "df": constraints.positive,
@@ -46,8 +46,8 @@ class StudentT(Distribution):
     @property
     def variance(self) -> Tensor:
         spread = self.scale.pow(2) * self.df / (self.df - 2)
-        found = pellucid.where(self.df > 2, spread, math.inf)
-        return pellucid.where(self.df > 1, found, math.nan)
+        variance = pellucid.where(self.df > 2, spread, math.inf)
+        return pellucid.where(self.df > 1, variance, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

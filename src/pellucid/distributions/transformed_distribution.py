@@ -1,4 +1,4 @@
-"""``TransformedDistribution``: a distribution seen through transforms."""
+"""``TransformedDistribution``: a distribution under transforms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class TransformedDistribution(Distribution):
 
     >>> base = torch.distributions.Normal(0.0, 1.0)
     >>> exp = torch.distributions.ExpTransform()
-    >>> given = torch.distributions.TransformedDistribution(base, exp)
-    >>> given.log_prob(torch.tensor(1.0))
+    >>> log_normal = torch.distributions.TransformedDistribution(base, exp)
+    >>> log_normal.log_prob(torch.tensor(1.0))
     tensor(-0.9189)
     """
 
@@ -31,16 +31,16 @@ class TransformedDistribution(Distribution):
         transforms: Any,
         validate_args: bool | None = None,
     ) -> None:
-        given = [transforms] if isinstance(transforms, Transform) else transforms
-        if not isinstance(given, list) or not all(
-            isinstance(t, Transform) for t in given
+        sequence = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(sequence, list) or not all(
+            isinstance(t, Transform) for t in sequence
         ):
             raise ValueError(
-                f"TransformedDistribution takes a Transform or a list of such, not "
+                f"TransformedDistribution takes a Transform or a list of them, not "
                 f"{transforms!r}"
             )
-        self.transforms: list[Transform] = given
-        whole = ComposeTransform(given)
+        self.transforms: list[Transform] = sequence
+        whole = ComposeTransform(sequence)
         before = base_distribution.batch_shape + base_distribution.event_shape
         domain_events = whole.domain.event_dim
         if len(before) < domain_events:
@@ -63,29 +63,29 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        found: bool = self.base_dist.has_rsample
-        return found
+        has_rsample: bool = self.base_dist.has_rsample
+        return has_rsample
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         if not self.transforms:
-            found: constraints.Constraint = self.base_dist.support
-            return found
+            base_support: constraints.Constraint = self.base_dist.support
+            return base_support
         support: constraints.Constraint = self.transforms[-1].codomain
         missing = len(self._event_shape) - support.event_dim
         return constraints.independent(support, missing) if missing > 0 else support
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(TransformedDistribution, _instance)
+        expanded = self._get_checked_instance(TransformedDistribution, _instance)
         shape = pellucid.Size(batch_shape)
         whole = ComposeTransform(self.transforms)
         before = whole.inverse_shape(shape + self.event_shape)
         events = len(self.base_dist.event_shape)
-        made.base_dist = self.base_dist.expand(before[: len(before) - events])
-        made.transforms = self.transforms
-        Distribution.__init__(made, shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        expanded.base_dist = self.base_dist.expand(before[: len(before) - events])
+        expanded.transforms = self.transforms
+        Distribution.__init__(expanded, shape, self.event_shape, validate_args=False)
+        expanded._validate_args = self._validate_args
+        return expanded
 
     def _transformed(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
@@ -114,12 +114,12 @@ class TransformedDistribution(Distribution):
             term = transform.log_abs_det_jacobian(x, y)
             total = total - sum_last(term, events - transform.domain.event_dim)  # type: ignore[assignment]
             y = x
-        found = self.base_dist.log_prob(y)
-        found = sum_last(found, events - len(self.base_dist.event_shape))
-        return total + found
+        log_density = self.base_dist.log_prob(y)
+        log_density = sum_last(log_density, events - len(self.base_dist.event_shape))
+        return total + log_density
 
     def _direction(self) -> Any:
-        """1 if the transforms rise together, -1 if they fall."""
+        """1 if the composed transform is increasing, -1 if it is decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
@@ -128,12 +128,12 @@ class TransformedDistribution(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        found = self.base_dist.cdf(self._original(value))
+        probability = self.base_dist.cdf(self._original(value))
         sign = self._direction()
         if isinstance(sign, int) and sign == 1:
-            result: Tensor = found
+            result: Tensor = probability
         else:
-            result = sign * (found - 0.5) + 0.5
+            result = sign * (probability - 0.5) + 0.5
         return result
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""Invertible transforms of values, with the logarithm of their slope or volume.
+"""Invertible transforms, with the logarithm of their Jacobian determinant.
 
-Those of single numbers are here, those of vectors and matrices in
-``_vector_transforms.py``; ``constraint_registry.py`` says which one leads to a
+Elementwise ones are here, those of vectors and matrices in
+``_vector_transforms.py``; ``constraint_registry.py`` says which one maps to a
 constraint.
 """
 
@@ -99,8 +99,8 @@ class ComposeTransform(Transform):
             inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
             self._inverse_of_this = weakref.ref(inverse)
             inverse._inverse_of_this = weakref.ref(self)
-        made: Transform = inverse
-        return made
+        result: Transform = inverse
+        return result
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -150,7 +150,7 @@ class ComposeTransform(Transform):
 
 
 def _widened(constraint: Any, event_dim: int) -> Any:
-    """The constraint of events of at least ``event_dim`` dims."""
+    """The constraint for events of at least ``event_dim`` dims."""
     missing = event_dim - constraint.event_dim
     return constraints.independent(constraint, missing) if missing > 0 else constraint
 
@@ -159,7 +159,7 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last dims belong to one event."""
+    """A transform with its last batch dims reinterpreted as event dims."""
 
     def __init__(
         self,
@@ -206,8 +206,8 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found = self.base_transform.log_abs_det_jacobian(x, y)
-        return sum_last(found, self.reinterpreted_batch_ndims)
+        log_slopes = self.base_transform.log_abs_det_jacobian(x, y)
+        return sum_last(log_slopes, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Any) -> Any:
         return self.base_transform.forward_shape(shape)
@@ -265,10 +265,10 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, Tensor):
-            found = self.scale.abs().log()
+            log_slope = self.scale.abs().log()
         else:
-            found = pellucid.full_like(x, math.log(abs(self.scale)))
-        return sum_last(found.expand(x.shape), self._event_dim)
+            log_slope = pellucid.full_like(x, math.log(abs(self.scale)))
+        return sum_last(log_slope.expand(x.shape), self._event_dim)
 
     def forward_shape(self, shape: Any) -> Any:
         parts = [getattr(p, "shape", ()) for p in (self.loc, self.scale)]
@@ -394,7 +394,7 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """``|x|``, which has two inverses; the positive one is taken."""
+    """``|x|``, which is not injective; the inverse is the positive number."""
 
     domain, codomain = constraints.real, constraints.positive
 
@@ -425,13 +425,13 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:
-        found: Tensor = self.distribution.cdf(x)
-        return found
+        probability: Tensor = self.distribution.cdf(x)
+        return probability
 
     def _inverse(self, y: Tensor) -> Tensor:
-        found: Tensor = self.distribution.icdf(y)
-        return found
+        quantile: Tensor = self.distribution.icdf(y)
+        return quantile
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found: Tensor = self.distribution.log_prob(x)
-        return found
+        log_density: Tensor = self.distribution.log_prob(x)
+        return log_density

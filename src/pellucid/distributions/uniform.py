@@ -15,7 +15,7 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Numbers from ``low`` up to ``high``, all alike."""
+    """The uniform distribution on [``low``, ``high``)."""
 
     has_rsample = True
 

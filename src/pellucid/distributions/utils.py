@@ -1,4 +1,4 @@
-"""Helpers of distributions that other libraries import too.
+"""Helpers of distributions, which other libraries import, too.
 
 ``probs`` are probabilities, ``logits`` their log odds or, of several classes, their
 logarithms.
@@ -48,9 +48,9 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     )
 
 
-def shape_of(value: Tensor, *given: Any) -> Any:
+def shape_of(value: Tensor, *parameters: Any) -> Any:
     """The batch shape: () if all parameters are plain numbers."""
-    is_plain = all(isinstance(g, (int, float)) for g in given)
+    is_plain = all(isinstance(g, (int, float)) for g in parameters)
     return pellucid.Size() if is_plain else value.shape
 
 
@@ -102,7 +102,9 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     root = math.sqrt(1 + 8 * length + 4 * abs(diag) * (diag + 1))
     size = (-(1 + 2 * diag) + root) / 2
     if not float(size).is_integer():
-        raise ValueError(f"{length} numbers fill no triangle; give 1, 3, 6, 10, ...")
+        raise ValueError(
+            f"{length} numbers do not fill a triangle; give 1, 3, 6, 10, ..."
+        )
     count = round(size)
     rows, columns = pellucid.tril_indices(count, count, offset=diag)
     matrices = vec.new_zeros([*vec.shape[:-1], count * count])
@@ -111,7 +113,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    """Normal numbers of mean 0 and deviation 1."""
+    """Normal variates with mean 0 and standard deviation 1."""
     return pellucid.normal(
         pellucid.zeros(shape, dtype=dtype, device=device),
         pellucid.ones(shape, dtype=dtype, device=device),

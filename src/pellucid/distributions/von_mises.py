@@ -15,7 +15,7 @@ __all__ = ["VonMises"]
 
 
 class VonMises(Distribution):
-    """Angles with a density in proportion to ``exp(concentration cos(x - loc))``."""
+    """Angles with a density proportional to ``exp(concentration cos(x - loc))``."""
 
     arg_constraints: ClassVar = {
         "loc": constraints.real,
@@ -35,27 +35,30 @@ class VonMises(Distribution):
             self._validate_sample(value)
         k = self.concentration
         scaled = special.i0e(k)  # i0(k) exp(-k), which does not overflow
-        found = k * ((value - self.loc).cos() - 1)
-        return found - math.log(2 * math.pi) - scaled.log()
+        log_density = k * ((value - self.loc).cos() - 1)
+        return log_density - math.log(2 * math.pi) - scaled.log()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Rejection from a wrapped Cauchy distribution (Best and Fisher 1979)."""
+        """Rejection sampling by a wrapped Cauchy distribution (Best, Fisher 1979)."""
         shape = self._extended_shape(sample_shape)
         with pellucid.no_grad():
             loc = self.loc.double().expand(shape)
             k = self.concentration.double().expand(shape)
             r = _proposal(k)
-            found, missing = pellucid.zeros_like(k), pellucid.ones_like(k).bool()
+            accepted_angles, missing = (
+                pellucid.zeros_like(k),
+                pellucid.ones_like(k).bool(),
+            )
             while bool(missing.any()):
                 u1, u2, u3 = pellucid.rand((3, *shape), dtype=k.dtype)
                 z = (math.pi * u1).cos()
                 f = (1 + r * z) / (r + z)
                 c = k * (r - f)
-                taken = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
+                accepted = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
                 angle = (u3 - 0.5).sign() * f.clamp(min=-1, max=1).acos()
-                found = pellucid.where(taken, angle, found)
-                missing = missing & ~taken
-            angles = (found + math.pi + loc) % (2 * math.pi) - math.pi
+                accepted_angles = pellucid.where(accepted, angle, accepted_angles)
+                missing = missing & ~accepted
+            angles = (accepted_angles + math.pi + loc) % (2 * math.pi) - math.pi
             return angles.to(self.loc.dtype)
 
     @property
@@ -69,7 +72,7 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """1 less the length of the mean unit vector."""
+        """The circular variance: 1 minus the length of the mean unit vector."""
         k = self.concentration
         return 1 - special.i1e(k) / special.i0e(k)
 
@@ -78,5 +81,5 @@ def _proposal(k: Tensor) -> Tensor:
     """The parameter of the Cauchy distribution; a series for small concentrations."""
     tau = 1 + (1 + 4 * k * k).sqrt()
     rho = (tau - (2 * tau).sqrt()) / (2 * k)
-    found = (1 + rho * rho) / (2 * rho)
-    return pellucid.where(k < 1e-5, 1 / k + k, found)
+    parameter = (1 + rho * rho) / (2 * rho)
+    return pellucid.where(k < 1e-5, 1 / k + k, parameter)

@@ -13,7 +13,7 @@ __all__ = ["Weibull"]
 
 
 class Weibull(ScaledPower):
-    """``scale * e ** (1 / concentration)`` for an exponential e."""
+    """``scale * e ** (1 / concentration)`` for an exponential variate e."""
 
     arg_constraints: ClassVar = {
         "scale": constraints.positive,

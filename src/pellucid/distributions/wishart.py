@@ -1,4 +1,4 @@
-"""``Wishart``: covariances of samples."""
+"""``Wishart``: covariance matrices of samples."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Wishart(CovarianceForms, ExponentialFamily):
         }
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = super().expand(batch_shape, _instance)
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril.expand(
+        expanded = super().expand(batch_shape, _instance)
+        expanded._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril.expand(
             pellucid.Size(batch_shape) + self.event_shape
         )
-        return made
+        return expanded
 
     @property
     def mean(self) -> Tensor:

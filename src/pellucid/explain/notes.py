@@ -1,6 +1,6 @@
-"""What Python that answers for ops, such as DTensor's, adds to an explanation.
+"""Notes that ops implemented in Python, such as DTensor's, add to an explanation.
 
-``note`` is called while such an op runs: what it says is shown at the op's call. Called
+``note`` is called while such an op runs; its lines are shown at the op's call. Called
 by ``pellucid.distributed.tensor``; read next: report.py.
 """
 
@@ -15,7 +15,7 @@ from pellucid import _C
 
 
 class Note(NamedTuple):
-    """Lines for ``more``, and what the table says of the call."""
+    """Lines for ``more``, and the call's text in the table."""
 
     lines: tuple[str, ...]
     brief: str
@@ -33,7 +33,7 @@ _taken = _Taken()
 
 @contextmanager
 def taking_notes() -> Iterator[Notes]:
-    """Inside of the ``with`` block this thread's notes are added to the result."""
+    """Within the ``with`` block, this thread's notes are added to the result."""
     before, _taken.notes = _taken.notes, {}
     try:
         yield _taken.notes
@@ -42,6 +42,6 @@ def taking_notes() -> Iterator[Notes]:
 
 
 def note(lines: tuple[str, ...], brief: str) -> None:
-    """Notes of the call that was the last to be logged."""
+    """The notes of the last logged call."""
     if _taken.notes is not None:
         _taken.notes[_C._num_logged_calls() - 1] = Note(lines, brief)

@@ -1,4 +1,4 @@
-"""Steps of an optimizer on tensors that are lent to it. Shown by ``optim``."""
+"""Steps of an optimizer on temporarily swapped tensors. Exported by ``optim``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def swap_in_optimizer_params_and_state(
     swapin_parameters: Mapping[str, Tensor],
     swapin_optim_state: Mapping[str, Any],
 ) -> Iterator[None]:
-    """Within a ``with`` statement the optimizer has these parameters, in the order of
-    its own, and this state, arranged as ``state_dict()`` gives it. Tensors of the state
-    are written in place; what a step assigns is lost. Afterwards the optimizer has its
-    own again.
+    """Within a ``with`` statement the optimizer uses these parameters, in the order of
+    its own, and this state, arranged as by ``state_dict()``. Tensors of the state are
+    written in place; values that a step assigns are lost. Afterwards the optimizer's
+    own parameters and state are restored.
     """
-    given = [*swapin_parameters.values()]
+    parameters = [*swapin_parameters.values()]
     groups = swapin_optim_state["param_groups"]
     numbers = [[*group["params"]] for group in groups]
     own = [len(group["params"]) for group in optimizer.param_groups]
@@ -33,12 +33,12 @@ def swap_in_optimizer_params_and_state(
         raise RuntimeError(
             "the optimizer has no state yet: take a step before the swap"
         )
-    if own != [*map(len, numbers)] or sum(own) != len(given):
+    if own != [*map(len, numbers)] or sum(own) != len(parameters):
         raise RuntimeError(
-            f"{len(given)} parameters and a state whose groups have "
+            f"{len(parameters)} parameters and a state whose groups have "
             f"{[*map(len, numbers)]} do not fit the optimizer, whose groups have {own}"
         )
-    lent = dict(zip(chain.from_iterable(numbers), given, strict=True))
+    lent = dict(zip(chain.from_iterable(numbers), parameters, strict=True))
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in swapin_optim_state["state"].items():
         state[lent.get(key, key)] = dict(value) if isinstance(value, dict) else value

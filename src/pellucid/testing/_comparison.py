@@ -46,12 +46,12 @@ class _Rules:
         error: type[Exception] = AssertionError,
         is_structure: bool = False,
     ) -> NoReturn:
-        """Raises the error; the caller's message is of values, not of structure."""
+        """Raises the error; the caller's message is for values, not for structure."""
         if place:
             text += f"\n\nThe failure occurred for item {place}"
         if self.message is not None and error is AssertionError and not is_structure:
-            given = self.message
-            text = given(text) if callable(given) else given
+            message = self.message
+            text = message(text) if callable(message) else message
         raise error(text)
 
     def tolerances(self, *dtypes: str) -> tuple[float, float]:
@@ -79,8 +79,8 @@ def assert_close(
 
     Tensors, numbers, and sequences and mappings of them are taken; shapes must be
     equal, and dtypes, devices, layouts and strides where they are checked. Tolerances
-    depend on the dtype unless both are given. ``msg`` replaces the text of the error
-    or makes another of it. TypeError for values that cannot be compared.
+    depend on the dtype unless both are given. ``msg`` is the text of the error,
+    or a function of it. TypeError for values that cannot be compared.
 
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
@@ -199,20 +199,30 @@ def _compare_tensors(actual: Any, expected: Any, rules: _Rules, place: str) -> N
     ):
         _refuse(actual, expected, rules, place)
     try:
-        found, wanted = pellucid.as_tensor(actual), pellucid.as_tensor(expected)
+        actual_tensor, expected_tensor = (
+            pellucid.as_tensor(actual),
+            pellucid.as_tensor(expected),
+        )
     except (TypeError, ValueError, RuntimeError):
         _refuse(actual, expected, rules, place)
-    found, wanted = found.detach(), wanted.detach()
-    _compare_attributes(found, wanted, rules, place)
-    rtol, atol = rules.tolerances(_dtype_name(found), _dtype_name(wanted))
-    common = pellucid.promote_types(found.dtype, wanted.dtype)
-    found, wanted = found.to(common), wanted.to(common)
-    if found.is_meta or wanted.is_meta:
+    actual_tensor, expected_tensor = actual_tensor.detach(), expected_tensor.detach()
+    _compare_attributes(actual_tensor, expected_tensor, rules, place)
+    rtol, atol = rules.tolerances(
+        _dtype_name(actual_tensor), _dtype_name(expected_tensor)
+    )
+    common = pellucid.promote_types(actual_tensor.dtype, expected_tensor.dtype)
+    actual_tensor, expected_tensor = (
+        actual_tensor.to(common),
+        expected_tensor.to(common),
+    )
+    if actual_tensor.is_meta or expected_tensor.is_meta:
         return
-    if found.dim() == 0:
-        _compare_scalars(found.item(), wanted.item(), (rtol, atol), rules, place)
+    if actual_tensor.dim() == 0:
+        _compare_scalars(
+            actual_tensor.item(), expected_tensor.item(), (rtol, atol), rules, place
+        )
     else:
-        _compare_elements(found, wanted, rtol, atol, rules, place)
+        _compare_elements(actual_tensor, expected_tensor, rtol, atol, rules, place)
 
 
 def _refuse(actual: Any, expected: Any, rules: _Rules, place: str) -> NoReturn:
@@ -229,7 +239,7 @@ def _dtype_name(x: Tensor) -> str:
 
 
 def _compare_attributes(
-    found: Tensor, wanted: Tensor, rules: _Rules, place: str
+    actual: Tensor, expected: Tensor, rules: _Rules, place: str
 ) -> None:
     checks: list[tuple[bool, str, Callable[[Tensor], Any]]] = [
         (True, "shape", lambda x: x.shape),
@@ -239,26 +249,31 @@ def _compare_attributes(
         (rules.check_stride, "stride()", lambda x: x.stride()),
     ]
     for is_checked, name, value in checks:
-        if is_checked and value(found) != value(wanted):
-            values = f"{value(found)} != {value(wanted)}"
+        if is_checked and value(actual) != value(expected):
+            values = f"{value(actual)} != {value(expected)}"
             rules.fail(
                 place, f"The values for attribute '{name}' do not match: {values}."
             )
 
 
 def _compare_elements(
-    found: Tensor, wanted: Tensor, rtol: float, atol: float, rules: _Rules, place: str
+    actual: Tensor,
+    expected: Tensor,
+    rtol: float,
+    atol: float,
+    rules: _Rules,
+    place: str,
 ) -> None:
-    if rtol == atol == 0 and not found.is_floating_point() and not found.is_complex():
-        close = found == wanted
+    if rtol == atol == 0 and not actual.is_floating_point() and not actual.is_complex():
+        close = actual == expected
     else:
-        close = pellucid.isclose(found, wanted, rtol, atol, rules.equal_nan)
+        close = pellucid.isclose(actual, expected, rtol, atol, rules.equal_nan)
     if bool(close.all()):
         return
-    if not found.is_floating_point() and not found.is_complex():
-        found, wanted = found.long(), wanted.long()
-    gaps = (found - wanted).abs()
-    ratios = gaps / wanted.abs()
+    if not actual.is_floating_point() and not actual.is_complex():
+        actual, expected = actual.long(), expected.long()
+    gaps = (actual - expected).abs()
+    ratios = gaps / expected.abs()
     count, total = int((~close).sum()), close.numel()
     rules.fail(
         place,
@@ -295,7 +310,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """``assert_close`` for any dtypes, with wider tolerances; that one is newer."""
+    """The older ``assert_close``, for any dtypes and with wider tolerances."""
     warnings.warn(
         "assert_allclose() is deprecated: use assert_close()",
         FutureWarning,
@@ -307,8 +322,8 @@ def assert_allclose(
         expected = pellucid.tensor(expected, dtype=actual.dtype)
     if rtol is None and atol is None:
         both = (actual.dtype, expected.dtype)
-        found = [_OLDER_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in both]
-        rtol, atol = max(r for r, _ in found), max(a for _, a in found)
+        tolerances = [_OLDER_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in both]
+        rtol, atol = max(r for r, _ in tolerances), max(a for _, a in tolerances)
     assert_close(
         actual,
         expected,

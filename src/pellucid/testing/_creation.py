@@ -10,10 +10,10 @@ import pellucid
 from pellucid import Tensor
 
 
-def _shape(given: tuple[Any, ...]) -> list[int]:
-    if len(given) == 1 and not isinstance(given[0], int):
-        return list(given[0])
-    return list(given)
+def _shape(arguments: tuple[Any, ...]) -> list[int]:
+    if len(arguments) == 1 and not isinstance(arguments[0], int):
+        return list(arguments[0])
+    return list(arguments)
 
 
 def make_tensor(
@@ -27,11 +27,11 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of ``shape`` with elements drawn evenly from ``low`` up to ``high``.
+    """A tensor of ``shape`` with elements uniformly distributed in [``low``, ``high``).
 
-    By default from -9 to 9, of uint8 from 0, of bools from both. ``exclude_zero``
-    replaces zeros by the least positive number; ``noncontiguous`` leaves every other
-    element of the memory out.
+    The bounds default to -9 and 9 (0 and 9 for uint8); bools are either.
+    ``exclude_zero`` replaces zeros by the smallest positive number;
+    ``noncontiguous`` uses only every other element of the memory.
     """
     sizes = _shape(shape)
     if noncontiguous and memory_format is not None:
@@ -53,7 +53,7 @@ def make_tensor(
 
 
 def _bounds(dtype: Any, low: Any, high: Any, usual: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Where to draw: what is given, inside of what the dtype has."""
+    """The given bounds, clamped to the dtype's range."""
     low, high = (u if x is None else x for x, u in zip((low, high), usual, strict=True))
     if math.isnan(low) or math.isnan(high) or low > high:
         raise ValueError(

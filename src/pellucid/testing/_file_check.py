@@ -1,7 +1,7 @@
-"""``FileCheck``: what a text contains, in which order. As LLVM's tool of this name.
+"""``FileCheck``: what a text contains, in which order, like LLVM's tool of this name.
 
-Called by tests of printed graphs. A check moves the place from which the next one
-searches to the end of what it found.
+Called by tests of printed graphs. The search of a check begins where the match
+of the previous one ends.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ class _Text:
         return len(self.text) if end < 0 else end
 
     def fail(
-        self, check: _Check, what: str, start: int, end: int | None = None
+        self, check: _Check, message: str, start: int, end: int | None = None
     ) -> None:
         searched = self.text[start:end]
-        raise RuntimeError(f"{what}\nSearched string:\n{searched}\nFrom {check}\n")
+        raise RuntimeError(f"{message}\nSearched string:\n{searched}\nFrom {check}\n")
 
 
-def _found(check: _Check, text: _Text, start: int) -> tuple[int, int]:
-    """Where the first of what is looked for begins, and the last one ends."""
+def _span(check: _Check, text: _Text, start: int) -> tuple[int, int]:
+    """The beginning of a check's first match and the end of its last."""
     if check.kind == "regex":
         match = re.compile(check.text).search(text.text, start)
         if match is None:
-            what = f'Expected to find regex "{check.text}" but did not find it'
-            text.fail(check, what, start)
+            message = f'Expected to find regex "{check.text}" but did not find it'
+            text.fail(check, message, start)
         assert match is not None
         return match.span()
     if check.kind == "highlighted":
@@ -89,7 +89,7 @@ def _found(check: _Check, text: _Text, start: int) -> tuple[int, int]:
 
 
 def _highlighted(check: _Check, text: _Text, start: int) -> tuple[int, int]:
-    """What is underlined by as many tildes on the next line."""
+    """Text that is underlined by tildes on the next line."""
     while True:
         place = text.find(check, start)
         start = place + len(check.text)
@@ -97,10 +97,10 @@ def _highlighted(check: _Check, text: _Text, start: int) -> tuple[int, int]:
         below = text.end_of_line(place) + 1
         line = text.text[below : text.end_of_line(below)]
         marks = line[column : column + len(check.text)]
-        beside = (
+        adjacent = (
             line[max(column - 1, 0) : column] + line[column + len(check.text) :][:1]
         )
-        if marks == "~" * len(check.text) and "~" not in beside:
+        if marks == "~" * len(check.text) and "~" not in adjacent:
             return place, start
 
 
@@ -124,61 +124,59 @@ class FileCheck:
         return self
 
     def check(self, test_string: str) -> FileCheck:
-        """The string is there, after what was found before."""
+        """The string occurs after the previous match."""
         return self._add("check", test_string)
 
     def check_not(self, test_string: str) -> FileCheck:
-        """It is not there between what the checks before and behind find."""
+        """It does not occur between the previous and the next match."""
         return self._add("not", test_string)
 
     def check_same(self, test_string: str) -> FileCheck:
-        """It is on the same line as what was found before, after it."""
+        """It follows on the line of the previous match."""
         return self._add("same", test_string)
 
     def check_next(self, test_string: str) -> FileCheck:
-        """It is on the line after what was found before."""
+        """It is on the line after the previous match."""
         return self._add("next", test_string)
 
     def check_count(
         self, test_string: str, count: int, exactly: bool = False
     ) -> FileCheck:
-        """It is there ``count`` times; not once more before what the next check finds
-        if ``exactly``.
-        """
+        """It occurs ``count`` times; ``exactly``: no more before the next match."""
         self._add("count", test_string, count)
         return self.check_not(test_string) if exactly else self
 
     def check_dag(self, test_string: str) -> FileCheck:
-        """It is there; what adjacent checks of this kind find is in any order."""
+        """It occurs; matches of adjacent checks of this kind are in any order."""
         return self._add("dag", test_string)
 
     def check_source_highlighted(self, test_string: str) -> FileCheck:
-        """It is there, underlined by tildes."""
+        """It occurs, underlined by tildes."""
         return self._add("highlighted", test_string)
 
     def check_regex(self, test_string: str) -> FileCheck:
-        """A match of the regular expression is there."""
+        """A match of the regular expression occurs."""
         return self._add("regex", test_string)
 
     def run(self, checks: Any, text: Any = None) -> None:
-        """Checks the text, or what a graph prints. Given two, the checks are those
-        written in the first: ``# CHECK: relu``, ``# CHECK-NOT: ...``,
+        """Checks a text, or an object as printed. Given two, the checks are comments of
+        the first: ``# CHECK: relu``, ``# CHECK-NOT: ...``,
         ``# CHECK-COUNT-2: ...``.
 
-        Raises RuntimeError where a check fails.
+        Raises RuntimeError if a check fails.
         """
         if text is None:
-            given, text = self._checks, checks
+            all_checks, text = self._checks, checks
         else:
-            given = [*self._checks, *_written(str(checks))]
-            if not given:
+            all_checks = [*self._checks, *_parsed_checks(str(checks))]
+            if not all_checks:
                 raise RuntimeError(
                     "FileCheck: the text has no line like '# CHECK: ...'"
                 )
-        _run(given, _Text(str(text)))
+        _run(all_checks, _Text(str(text)))
 
 
-def _written(text: str) -> Iterator[_Check]:
+def _parsed_checks(text: str) -> Iterator[_Check]:
     for mark in _MARK.finditer(text):
         kind = (mark["kind"] or "check").lower()
         if kind not in ("check", "not", "same", "next", "dag", "count", "regex"):
@@ -195,8 +193,8 @@ def _run(checks: list[_Check], text: _Text) -> None:
     def refuse(end: int | None) -> None:
         for check in absent:
             if text.text.find(check.text, place, end) >= 0:
-                what = f'Expected to not find "{check.text}" but found it'
-                text.fail(check, what, place, end)
+                message = f'Expected to not find "{check.text}" but found it'
+                text.fail(check, message, place, end)
         absent.clear()
 
     is_unordered: Callable[[_Check], bool] = lambda check: check.kind == "dag"  # noqa: E731
@@ -205,7 +203,7 @@ def _run(checks: list[_Check], text: _Text) -> None:
             if together[0].kind == "not":
                 absent.append(together[0])
                 continue
-            spans = [_found(check, text, place) for check in together]
+            spans = [_span(check, text, place) for check in together]
             refuse(min(first for first, _ in spans))
             place = max(last for _, last in spans)
     refuse(None)

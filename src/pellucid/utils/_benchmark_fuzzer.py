@@ -1,7 +1,8 @@
 """``Fuzzer``: random tensors of random sizes, dtypes and layouts for benchmarks.
 
 Parameters are drawn first, until the tensors that they describe meet their bounds and
-the user's constraints; then the tensors are made. ``benchmark.py`` offers the names.
+the user's constraints; then the tensors are created. ``benchmark.py`` exports the
+names.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = [
     "ParameterAlias",
 ]
 
-_MOST_DRAWS = 1000  # of parameters, for one sample
+_MOST_DRAWS = 1000  # maximal number of draws of parameters for one sample
 _Parameters = dict[str, Any]
 
 
@@ -40,9 +41,9 @@ class FuzzedParameter:
     """A random number, or one of several values.
 
     ``distribution`` is "uniform" or "loguniform" from ``minval`` to ``maxval``, both
-    included, in whole numbers unless one of them is a float; or a dict of values and
-    their probabilities. A ``strict`` parameter is drawn once for a sample: others are
-    drawn again where a sample does not meet its constraints.
+    included, integers unless one of them is a float; or a dict of values and
+    their probabilities. A ``strict`` parameter is drawn once per sample: others are
+    redrawn if a sample does not meet its constraints.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class FuzzedParameter:
         assert low is not None and high is not None
         is_whole = isinstance(low, int) and isinstance(high, int)
         if self._distribution == "loguniform":
-            found = float(np.exp(state.uniform(math.log(low), math.log(high))))
-            return round(found) if is_whole else found
+            number = float(np.exp(state.uniform(math.log(low), math.log(high))))
+            return round(number) if is_whole else number
         if is_whole:
             return int(state.randint(int(low), int(high) + 1))
         return float(state.uniform(low, high))
@@ -95,8 +96,8 @@ class FuzzedParameter:
 class FuzzedTensor:
     """A random tensor. Sizes and steps are numbers or names of parameters.
 
-    A tensor with steps is a slice of a larger one; with the probability that is left
-    beside ``probability_contiguous`` its dims are permuted in memory before that.
+    A tensor with steps is a slice of a larger one; with probability
+    ``1 - probability_contiguous`` its dims are permuted in memory first.
     ``dim_parameter`` names the parameter that says how many of the sizes there are,
     ``roll_parameter`` the one that rotates them. A ``tensor_constructor`` gets the
     size, ``dtype`` and all parameters by name.
@@ -135,14 +136,14 @@ class FuzzedTensor:
 
     @staticmethod
     def default_tensor_constructor(size: Any, dtype: Any, **_: Any) -> Tensor:
-        """Numbers from 0 to 1, or whole ones from 0 to 126; true or false of bools."""
+        """Uniform numbers in [0, 1), integers from 0 to 126, or bools."""
         if dtype.is_floating_point or dtype.is_complex:
             return pellucid.rand(size, dtype=dtype)
         high = 2 if dtype is pellucid.bool else 127
         return pellucid.randint(0, high, size, dtype=dtype)
 
     def satisfies_constraints(self, params: _Parameters) -> bool:
-        """Whether the tensor of these parameters is within its bounds."""
+        """Whether the tensor with these parameters is within its bounds."""
         size, allocated = self._sizes(params)[::2]
         count = math.prod(size)
         nbytes = math.prod(allocated) * self._dtype.itemsize
@@ -158,8 +159,8 @@ class FuzzedTensor:
         if self._dim_parameter is not None:
             dims = params[self._dim_parameter]
         size, steps = (
-            [params[n] if isinstance(n, str) else n for n in given[:dims]]
-            for given in (self._size, self._steps)
+            [params[n] if isinstance(n, str) else n for n in values[:dims]]
+            for values in (self._size, self._steps)
         )
         if self._roll_parameter is not None:
             shift = params[self._roll_parameter] % max(dims, 1)
@@ -173,20 +174,20 @@ class FuzzedTensor:
     def _make_tensor(
         self, params: _Parameters, state: np.random.RandomState
     ) -> tuple[Tensor, dict[str, Any]]:
-        """A tensor, and how it is arranged."""
+        """A tensor and its properties."""
         size, steps, allocated = self._sizes(params)
-        found = self._constructor(size=allocated, dtype=self._dtype, **params)
+        tensor = self._constructor(size=allocated, dtype=self._dtype, **params)
         order = list(range(len(size)))
         if len(size) > 1 and state.rand() > self._probability_contiguous:
             order = [int(d) for d in state.permutation(len(size))]
             back = [order.index(d) for d in range(len(size))]
-            found = found.permute(order).contiguous().permute(back)
-        found = found[tuple(slice(None, None, step) for step in steps)]
-        return found, {
-            "numel": found.numel(),
+            tensor = tensor.permute(order).contiguous().permute(back)
+        tensor = tensor[tuple(slice(None, None, step) for step in steps)]
+        return tensor, {
+            "numel": tensor.numel(),
             "order": order,
             "steps": steps,
-            "is_contiguous": found.is_contiguous(),
+            "is_contiguous": tensor.is_contiguous(),
             "dtype": str(self._dtype),
         }
 
@@ -194,8 +195,8 @@ class FuzzedTensor:
 class FuzzedSparseTensor(FuzzedTensor):
     """A random sparse COO tensor.
 
-    ``sparse_dim``, ``density`` and ``coalesced`` name parameters: how many of the dims
-    are sparse, which share of the places is specified, and whether none is twice.
+    ``sparse_dim``, ``density`` and ``coalesced`` name parameters: the number of sparse
+    dims, the fraction of specified positions, and whether they are distinct.
     """
 
     def __init__(
@@ -228,8 +229,8 @@ class FuzzedSparseTensor(FuzzedTensor):
     def sparse_tensor_constructor(
         size: Sequence[int], dtype: Any, sparse_dim: int, nnz: int, is_coalesced: bool
     ) -> Tensor:
-        """``nnz`` random places and values; half of the places twice, and every value
-        half of it, unless ``is_coalesced``.
+        """``nnz`` random positions and values; unless ``is_coalesced``, half as many
+        positions, each twice.
         """
         places = np.prod(size[:sparse_dim], dtype=np.int64)
         flat = pellucid.randperm(int(places))[:nnz]
@@ -239,42 +240,42 @@ class FuzzedSparseTensor(FuzzedTensor):
         if not is_coalesced and len(flat) > 1:
             flat[len(flat) // 2 :] = flat[: len(flat) - len(flat) // 2].clone()
         index = pellucid.stack(pellucid.unravel_index(flat, tuple(size[:sparse_dim])))
-        found = pellucid.sparse_coo_tensor(index, values, tuple(size))
-        return found.coalesce() if is_coalesced else found
+        tensor = pellucid.sparse_coo_tensor(index, values, tuple(size))
+        return tensor.coalesce() if is_coalesced else tensor
 
     def _make_tensor(
         self, params: _Parameters, state: np.random.RandomState
     ) -> tuple[Tensor, dict[str, Any]]:
         size = self._sizes(params)[0]
 
-        def given(name: str | None, default: Any) -> Any:
+        def value_of(name: str | None, default: Any) -> Any:
             return default if name is None else params[name]
 
-        sparse_dim = min(given(self._sparse_dim, len(size)), len(size))
-        density = given(self._density, 0.5)
-        nnz = given(self._nnz, math.ceil(math.prod(size[:sparse_dim]) * density))
-        is_coalesced = bool(given(self._coalesced, True))
-        found = self.sparse_tensor_constructor(
+        sparse_dim = min(value_of(self._sparse_dim, len(size)), len(size))
+        density = value_of(self._density, 0.5)
+        nnz = value_of(self._nnz, math.ceil(math.prod(size[:sparse_dim]) * density))
+        is_coalesced = bool(value_of(self._coalesced, True))
+        tensor = self.sparse_tensor_constructor(
             size, self._dtype, sparse_dim, nnz, is_coalesced
         )
-        return found, {
-            "numel": found.numel(),
-            "shape": found.size(),
-            "is_coalesced": found.is_coalesced(),
+        return tensor, {
+            "numel": tensor.numel(),
+            "shape": tensor.size(),
+            "is_coalesced": tensor.is_coalesced(),
             "density": density,
             "sparsity": 1.0 - density,
-            "sparse_dim": found.sparse_dim(),
-            "dense_dim": found.dense_dim(),
-            "nnz": found._nnz(),
+            "sparse_dim": tensor.sparse_dim(),
+            "dense_dim": tensor.dense_dim(),
+            "nnz": tensor._nnz(),
             "dtype": str(self._dtype),
         }
 
 
 class Fuzzer:
-    """Samples of tensors by random parameters.
+    """Samples of tensors with random parameters.
 
     ``parameters`` and ``tensors`` may be lists of lists. ``constraints`` are functions
-    of the dict of all parameters; where one gives False, the sample is drawn again.
+    of the dict of all parameters; if one returns False, the sample is redrawn.
 
     Example::
 
@@ -283,7 +284,7 @@ class Fuzzer:
             [FuzzedTensor("x", size=("m", "n"), probability_contiguous=0.7)],
             seed=0,
         )
-        for tensors, how, params in fuzzer.take(10):
+        for tensors, properties, params in fuzzer.take(10):
             Timer("x.sum()", globals=tensors).blocked_autorange()
     """
 
@@ -303,29 +304,27 @@ class Fuzzer:
         names = [item.name for item in (*self._parameters, *self._tensors)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(
-                f"names of parameters and tensors are taken twice: {twice}"
-            )
+            raise ValueError(f"duplicate names of parameters and tensors: {twice}")
         self._drawn = self._rejected = 0
 
     def take(
         self, n: int
     ) -> Iterator[tuple[dict[str, Tensor], dict[str, Any], _Parameters]]:
-        """``n`` times (tensors, how each is arranged, parameters), by their names."""
+        """``n`` times (tensors, their properties, parameters), by name."""
         state = np.random.RandomState(self._seed)
         pellucid.manual_seed(int(state.randint(2**31)))
         for _ in range(n):
             params = self._parameters_of_sample(state)
-            made = {t.name: t._make_tensor(params, state) for t in self._tensors}
+            sampled = {t.name: t._make_tensor(params, state) for t in self._tensors}
             yield (
-                {name: tensor for name, (tensor, _) in made.items()},
-                {name: how for name, (_, how) in made.items()},
+                {name: tensor for name, (tensor, _) in sampled.items()},
+                {name: how for name, (_, how) in sampled.items()},
                 params,
             )
 
     @property
     def rejection_rate(self) -> float:
-        """Which share of the draws did not meet the constraints."""
+        """The fraction of draws that did not meet the constraints."""
         return self._rejected / self._drawn if self._drawn else 0.0
 
     def _parameters_of_sample(self, state: np.random.RandomState) -> _Parameters:
@@ -351,9 +350,9 @@ class Fuzzer:
         )
 
 
-def _unpacked(given: Iterable[Any], kind: type) -> tuple[Any, ...]:
+def _unpacked(items: Iterable[Any], kind: type) -> tuple[Any, ...]:
     return tuple(
         chain.from_iterable(
-            [item] if isinstance(item, kind) else item for item in given
+            [item] if isinstance(item, kind) else item for item in items
         )
     )

@@ -88,10 +88,6 @@ def _(x, y):
     return where(y <= 0, 0.0, 1.0)
 
 
-def _held(x, lowest, highest):
-    return where(x < lowest, lowest, where(x > highest, highest, x))
-
-
 @pointwise(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     namespace="nn",

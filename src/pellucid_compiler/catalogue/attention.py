@@ -46,25 +46,25 @@ def attend(score, value, keep_mask, dropout_p):
     """
     require(
         score.rank == value.rank >= 2,
-        f"_attend: scores have {score.rank} dims, values {value.rank}; give as many, "
-        "at least 2",
+        f"_attend: scores have {score.rank} dims, values {value.rank}; "
+        "give equal numbers, at least 2",
     )
     require(
         keep_mask is None or keep_mask.dtype == "bool",
-        "_attend: keep_mask holds no bools",
+        "_attend: keep_mask must be a bool tensor",
     )
     weight, inverse = _weights(score)
-    return matmul(_left(weight, keep_mask, dropout_p), value) * inverse
+    return matmul(_after_dropout(weight, keep_mask, dropout_p), value) * inverse
 
 
 @attend.vjp("speed: one sum over each row, and no weight is divided by the row's sum")
 def _(score, value, keep_mask, dropout_p, y, grad, derived):
     weight, inverse = _weights(score)
     grad = grad * inverse
-    along = _left(matmul(grad, transpose_last(value)), keep_mask, dropout_p)
+    along = _after_dropout(matmul(grad, transpose_last(value)), keep_mask, dropout_p)
     mean = inverse * total_over(weight * along, [-1], keepdim=True)
-    left = _left(weight, keep_mask, dropout_p)
-    return weight * (along - mean), matmul(transpose_last(left), grad)
+    dropped_out = _after_dropout(weight, keep_mask, dropout_p)
+    return weight * (along - mean), matmul(transpose_last(dropped_out), grad)
 
 
 def _weights(score):
@@ -75,7 +75,7 @@ def _weights(score):
     return weight, 1 / where(sums == 0, 1.0, sums)
 
 
-def _left(weight, keep_mask, dropout_p):
+def _after_dropout(weight, keep_mask, dropout_p):
     """The weights after dropout."""
     if keep_mask is None:
         return weight
@@ -176,16 +176,16 @@ def _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa
     return y
 
 
-def _broadcast_to(t, shape, what):
+def _broadcast_to(t, shape, operand):
     """``t`` broadcast to ``shape`` by a view."""
     missing = len(shape) - t.rank
-    require(missing >= 0, f"{_NAME}: {what} has {t.rank} dims; give {len(shape)}")
+    require(missing >= 0, f"{_NAME}: {operand} has {t.rank} dims; give {len(shape)}")
     repeats = [is_one(n) for n in t.shape]
     for n, size, repeated in zip(t.shape, shape[missing:], repeats, strict=True):
         if not repeated:
             require(
                 n == size,
-                f"{_NAME}: {what} has a size {{}} where {{}} is expected",
+                f"{_NAME}: {operand} has a size {{}} where {{}} is expected",
                 n,
                 size,
             )
@@ -205,7 +205,7 @@ def _grouped(q, k, v):
     heads, groups = q.shape[-3], k.shape[-3]
     require(
         v.shape[-3] == groups,
-        f"{name}: {{}} heads of keys and {{}} of values; give as many",
+        f"{name}: {{}} heads of keys and {{}} of values; give equal numbers",
         groups,
         v.shape[-3],
     )

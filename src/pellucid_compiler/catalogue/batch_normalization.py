@@ -86,12 +86,12 @@ def _(
     direct = map_channels(lambda e, f: e * f, grad, factor)
     spread = map_channels(lambda e, f: e * f, centered, slope / count)
     grad_x = map_channels(lambda e, b: e + b, direct + spread, level / count)
-    found = [to(grad_x, x.dtype)]
+    gradients = [to(grad_x, x.dtype)]
     if weight is not None:
-        found.append(to(grad_weight, weight.dtype))
+        gradients.append(to(grad_weight, weight.dtype))
     if bias is not None:
-        found.append(to(grad_bias, bias.dtype))
-    return tuple(found)
+        gradients.append(to(grad_bias, bias.dtype))
+    return tuple(gradients)
 
 
 @fused(

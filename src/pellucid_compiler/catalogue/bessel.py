@@ -43,8 +43,8 @@ def scaled_i(order, x):
     small = small * near if order else small
     far = maximum(distance, 8.0)
     large = polynomial(large_series, between(0.0, 1.0, 8 / far)) / sqrt(far)
-    found = where(distance <= 8, small, large)
-    return sign(x) * found if order else found
+    value = where(distance <= 8, small, large)
+    return sign(x) * value if order else value
 
 
 def _i0(x):
@@ -68,7 +68,7 @@ def i0(x):
     return _i0(x)
 
 
-@i0.partials("accuracy: a series has no slope of its own accuracy")
+@i0.partials("accuracy: the derivative of a truncated series is less accurate")
 def _(x, y):
     return i1.scalar_body(x)
 
@@ -82,7 +82,7 @@ def i0e(x):
     return scaled_i(0, x)
 
 
-@i0e.partials("accuracy: a series has no slope of its own accuracy")
+@i0e.partials("accuracy: the derivative of a truncated series is less accurate")
 def _(x, y):
     return i1e.scalar_body(x) - sign(x) * y
 
@@ -98,7 +98,7 @@ def _over(y, x):
     return where(x == 0, 0.5, y / where(x == 0, 1.0, x))
 
 
-@i1.partials("accuracy: a series has no slope of its own accuracy")
+@i1.partials("accuracy: the derivative of a truncated series is less accurate")
 def _(x, y):
     return i0.scalar_body(x) - _over(y, x)
 
@@ -109,7 +109,7 @@ def i1e(x):
     return scaled_i(1, x)
 
 
-@i1e.partials("accuracy: a series has no slope of its own accuracy")
+@i1e.partials("accuracy: the derivative of a truncated series is less accurate")
 def _(x, y):
     return i0e.scalar_body(x) - sign(x) * y - _over(y, x)
 
@@ -143,8 +143,8 @@ def _k(order, x):
     return small, large
 
 
-def _at_zero(x, found):
-    return where(x == 0, INF, where(x < 0, NAN, found))
+def _at_zero(x, value):
+    return where(x == 0, INF, where(x < 0, NAN, value))
 
 
 def modified_k(order, x):
@@ -178,8 +178,8 @@ def bessel_j(order, x):
     small = small * near if order else small
     scale, p, q, chi = _wave(order, maximum(distance, 8.0))
     large = scale * (p * cos(chi) - q * sin(chi))
-    found = where(distance <= 8, small, where(distance == INF, 0.0, large))
-    return sign(x) * found if order else found
+    value = where(distance <= 8, small, where(distance == INF, 0.0, large))
+    return sign(x) * value if order else value
 
 
 def bessel_y(order, x):
@@ -191,14 +191,14 @@ def bessel_y(order, x):
     small = logarithm + (rest * near - 2 / (PI * near) if order else rest)
     scale, p, q, chi = _wave(order, maximum(x, 8.0))
     large = scale * (p * sin(chi) + q * cos(chi))
-    found = where(x <= 8, small, where(x == INF, 0.0, large))
-    return where(x == 0, -INF, where(x < 0, NAN, found))
+    value = where(x <= 8, small, where(x == INF, 0.0, large))
+    return where(x == 0, -INF, where(x < 0, NAN, value))
 
 
 def spherical_j0(x):
     """``sin(x) / x``."""
-    apart = where(x == 0, 1.0, x)
-    return where(abs(x) == INF, 0.0, where(x == 0, 1.0, sin(apart) / apart))
+    nonzero = where(x == 0, 1.0, x)
+    return where(abs(x) == INF, 0.0, where(x == 0, 1.0, sin(nonzero) / nonzero))
 
 
 def airy_ai(x):

@@ -191,7 +191,7 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
 conv2d.seen_as(as_convolution(2, transposed=False))
 
 
-@conv2d.vjp("schedule: of one channel a group, adding tap after tap costs more")
+@conv2d.vjp("schedule: with one channel per group, adding tap by tap costs more")
 def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
     return convolution_gradients(
         x, weight, stride, padding, dilation, groups, grad, derived
@@ -333,8 +333,11 @@ def convolution_gradients(
     batched = x.rank == weight.rank
     images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
     taps = conjugate(weight)
-    found = _gradient_by_windows(images, taps, stride, padding, dilation, grads)
-    return (found if batched else squeeze_dims(found, [0]), *derived(grad)[1:])
+    grad_images = _gradient_by_windows(images, taps, stride, padding, dilation, grads)
+    return (
+        grad_images if batched else squeeze_dims(grad_images, [0]),
+        *derived(grad)[1:],
+    )
 
 
 def conjugate(x):

@@ -50,7 +50,7 @@ def _declare(dims):
 
     conv.seen_as(as_convolution(dims, transposed=False))
 
-    @conv.vjp("schedule: of one channel a group, adding tap after tap costs more")
+    @conv.vjp("schedule: with one channel per group, adding tap by tap costs more")
     def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
         return convolution_gradients(
             x, weight, stride, padding, dilation, groups, grad, derived
@@ -127,20 +127,20 @@ def _declare_transposed(dims):
     ):  # fmt: skip
         batched = x.rank == dims + 2
         images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
-        found = _transposed_gradients(
+        gradients = _transposed_gradients(
             conjugate(images), conjugate(weight), grads, stride, padding, groups,
             dilation,
         )  # fmt: skip
-        grad_x = found[0] if batched else squeeze_dims(found[0], [0])
+        grad_x = gradients[0] if batched else squeeze_dims(gradients[0], [0])
         if bias is None:
-            return grad_x, found[1]
+            return grad_x, gradients[1]
         grad_bias = tabulate(
             bias.shape,
             lambda o: total(
                 [grads.shape[0], *grads.shape[2:]], lambda n, *p: grads[[n, o, *p]]
             ),
         )
-        return grad_x, found[1], grad_bias
+        return grad_x, gradients[1], grad_bias
 
     return conv_transpose
 

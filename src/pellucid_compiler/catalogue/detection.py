@@ -77,12 +77,12 @@ def _deform_columns(
     def element(n, c, i, j, p, q):
         y, u = (place(d, n, c, i, j, p, q) for d in range(2))
         row, column = floor(y), floor(u)
-        found = 0
+        sum_ = 0
         for down, row_weight in ((0, row + 1 - y), (1, y - row)):
             for right, weight in ((0, column + 1 - u), (1, u - column)):
                 corner = (cast(row, "int64") + down, cast(column, "int64") + right)
-                found = found + row_weight * weight * padded[n, c, *corner]
-        return found * mask[n, pair(c, i, j), p, q] if use_mask else found
+                sum_ = sum_ + row_weight * weight * padded[n, c, *corner]
+        return sum_ * mask[n, pair(c, i, j), p, q] if use_mask else sum_
 
     return tabulate([batch, channels, kernel[0], kernel[1], height, width], element)
 
@@ -121,5 +121,5 @@ def _nms_kept(boxes, threshold):
 
     kept = tabulate([count], lambda k: const(True, "bool"))
     order = tabulate([count], lambda k: k)
-    _, found = scan(step, kept, [order], constants=[boxes])
-    return found
+    _, flags = scan(step, kept, [order], constants=[boxes])
+    return flags

@@ -86,7 +86,7 @@ def constant_pad_nd(x, pad, value):
         before[d], shape[d] = left, x.shape[d] + left + right
         require(
             shape[d] >= 0,
-            f"constant_pad_nd: padding by {{}} and {{}} leaves less than nothing of "
+            f"constant_pad_nd: padding by {{}} and {{}} gives a negative size to "
             f"dim {d} with size {{}}",
             left,
             right,

@@ -66,12 +66,12 @@ def _(a, b, p, compute_mode, y, grad, derived):
         return derived(grad)
     share = where(y == 0, 0.0, grad / y)
     return (
-        _pulled(a, b, share),
-        _pulled(b, a, transpose_last(share)),
+        _pull(a, b, share),
+        _pull(b, a, transpose_last(share)),
     )
 
 
-def _pulled(x, other, share):
+def _pull(x, other, share):
     """The sum of ``share * (x - other)`` over the rows of ``other``."""
     sums = total_over(share, share.rank - 1)
     return unsqueeze(sums, share.rank - 1) * x - matmul(share, other)

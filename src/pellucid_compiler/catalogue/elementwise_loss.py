@@ -169,7 +169,7 @@ def binary_cross_entropy(x, target, weight, reduction):
         value = with_partials(value, (p, t), _entropy_slopes)
         return value * w[0] if w else value
 
-    return _loss(reduction, distance, x, target, *_given(weight))
+    return _loss(reduction, distance, x, target, *_present(weight))
 
 
 def _entropy_slopes(p, t, y):
@@ -192,7 +192,7 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
         f"binary_cross_entropy_with_logits: the target has dtype {target.dtype}; "
         "convert it with .to(input.dtype)",
     )
-    weights = [*_given(weight), *_given(pos_weight)]
+    weights = [*_present(weight), *_present(pos_weight)]
 
     def distance(z, t, *w):
         positive = 1 + (w[-1] - 1) * t if pos_weight is not None else 1.0
@@ -276,5 +276,5 @@ def soft_margin_loss(x, target, reduction):
     return _loss(reduction, lambda a, t: log1p(exp(-t * a)), x, target)
 
 
-def _given(tensor):
+def _present(tensor):
     return [] if tensor is None else [tensor]

@@ -31,13 +31,13 @@ def require_matrices(name, *tensors):
         require(x.rank >= 2, f"{name}: a tensor of rank {x.rank} holds no matrix")
         require(
             real_dtype(x.dtype) in ("float32", "float64"),
-            f"{name}: matrices of {x.dtype} are not offered: convert to float32, "
+            f"{name}: matrices of {x.dtype} are not supported: convert to float32, "
             "float64 or a complex dtype",
         )
 
 
 def require_square(name, x):
-    """Float matrices with as many rows as columns."""
+    """Square matrices of a float dtype."""
     require_matrices(name, x)
     require(
         x.shape[-2] == x.shape[-1],
@@ -171,16 +171,16 @@ def _lu_tangents(a, packed, pivots, order, info, da):
     d_upper = matmul(masked(inner, lambda i, j: i <= j), upper)
     below = tabulate([*batch, m - k, k], lambda *p: _at(rows, p, k, 0))
     below_l = tabulate([*batch, m - k, k], lambda *p: _at(packed, p, k, 0))
-    beside = tabulate([*batch, k, n - k], lambda *p: _at(rows, p, 0, k))
-    beside_u = tabulate([*batch, k, n - k], lambda *p: _at(packed, p, 0, k))
+    right_part = tabulate([*batch, k, n - k], lambda *p: _at(rows, p, 0, k))
+    right_u = tabulate([*batch, k, n - k], lambda *p: _at(packed, p, 0, k))
     d_below = matmul(below - matmul(below_l, d_upper), upper_inverse)
-    d_beside = matmul(lower_inverse, beside - matmul(d_lower, beside_u))
+    d_right = matmul(lower_inverse, right_part - matmul(d_lower, right_u))
 
     def element(*p):
         i, j = p[-2], p[-1]
         inside = where(i > j, d_lower.outside(0)[p], d_upper.outside(0)[p])
         under = d_below.outside(0)[[*p[:-2], i - k, j]]
-        right = d_beside.outside(0)[[*p[:-2], i, j - k]]
+        right = d_right.outside(0)[[*p[:-2], i, j - k]]
         return where(i >= k, under, where(j >= k, right, inside))
 
     return tabulate(a.shape, element), None, None, None

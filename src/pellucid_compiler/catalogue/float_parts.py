@@ -22,7 +22,7 @@ from pellucid_compiler.declare import (
 )
 from pellucid_compiler.ir.dtypes import wide_dtype
 
-# (integers as wide, bits of the fraction, bias of the exponent)
+# (integers of the same width, bits of the fraction, bias of the exponent)
 _LAYOUTS = {"float32": ("int32", 23, 127), "float64": ("int64", 52, 1023)}
 # Bits of the fraction of a float32 that are 0 for a half-precision number.
 _UNUSED_BITS = {"bfloat16": 16, "float16": 13}
@@ -55,8 +55,8 @@ def frexp(number):
     normal = where(is_small, x * 2.0**fraction, x)
     field = bitand(shift_right(bitcast(normal, integer), fraction), 2 * bias + 1)
     exponent = field - (bias - 1) - where(is_small, fraction, 0)
-    apart = is_finite(x) & (x != 0)
-    exponent = where(apart, exponent, 0)
+    is_regular = is_finite(x) & (x != 0)
+    exponent = where(is_regular, exponent, 0)
     # in two steps: a single power of two may overflow
     half = shift_right(-exponent, 1)
 
@@ -78,15 +78,15 @@ def nextafter(x, y):
     dtype = common_dtype(x, y)
     require(
         dtype in _SMALLEST,
-        f"nextafter: numbers of {dtype} are not offered: give one of "
+        f"nextafter: numbers of {dtype} are not supported: give one of "
         f"{', '.join(_SMALLEST)}",
         error=NotImplementedError,
     )
 
     def neighbour(a, b):
-        found = _neighbour(a, b, dtype)
+        result = _neighbour(a, b, dtype)
         return with_partials(
-            found, (a, b), lambda a, b, y: (where(a == b, 0.0, 1.0), 0.0)
+            result, (a, b), lambda a, b, y: (where(a == b, 0.0, 1.0), 0.0)
         )
 
     return map_elements(neighbour, to(x, dtype), to(y, dtype))
@@ -98,14 +98,14 @@ def _neighbour(x, y, dtype):
     integer, _, _ = _LAYOUTS[wide]
     unit = 1 << _UNUSED_BITS.get(dtype, 0)
     grows = (a < b) == (a > 0)
-    found = bitcast(bitcast(a, integer) + where(grows, unit, -unit), wide)
+    result = bitcast(bitcast(a, integer) + where(grows, unit, -unit), wide)
     step = where(a < b, _SMALLEST[dtype], -_SMALLEST[dtype])
     if dtype == "float16":  # its subnormal numbers are normal ones of float32
         edge = 2.0**-14
         is_even = (abs(a) < edge) | ((abs(a) == edge) & ~grows)
-        found = where(isinf(a), where(a > 0, 65504.0, -65504.0), found)
-        found = where(is_even, a + step, found)
-        found = where(found == 0, a * 0, found)  # of a's sign
-    found = where(a == 0, step, where(a == b, b, found))
-    found = where((a == 0) & (b == 0), b, found)
-    return cast(where(isnan(a) | isnan(b), NAN, found), dtype)
+        result = where(isinf(a), where(a > 0, 65504.0, -65504.0), result)
+        result = where(is_even, a + step, result)
+        result = where(result == 0, a * 0, result)  # with a's sign
+    result = where(a == 0, step, where(a == b, b, result))
+    result = where((a == 0) & (b == 0), b, result)
+    return cast(where(isnan(a) | isnan(b), NAN, result), dtype)

@@ -176,13 +176,13 @@ def index_put(x, indices, values, accumulate):
         values.rank <= len(shape),
         f"index_put: values of rank {values.rank} for {len(shape)} indexed dims",
     )
-    for given, expected in zip(
+    for size, expected in zip(
         values.shape, shape[len(shape) - values.rank :], strict=True
     ):
         require(
-            (given == 1) | (given == expected),
+            (size == 1) | (size == expected),
             "index_put: values have size {} where the indexed part has {}",
-            given,
+            size,
             expected,
         )
     return scatter(
@@ -277,9 +277,11 @@ def _require_sizes(x, mask, first):
         )
 
 
-def _coordinates(found, rank):
+def _coordinates(places, rank):
     """The columns of nonzero's result: one index tensor per dim of the mask."""
-    return [tabulate([found.shape[0]], lambda n, k=k: found[n, k]) for k in range(rank)]
+    return [
+        tabulate([places.shape[0]], lambda n, k=k: places[n, k]) for k in range(rank)
+    ]
 
 
 def _require_integers(i):

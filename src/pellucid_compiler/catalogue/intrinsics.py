@@ -32,7 +32,7 @@ intrinsic(
 )
 intrinsic(
     f"pellucid::as_strided_gather.geometry(Tensor self, {_GEOMETRY}) -> Tensor",
-    """The elements that a view of this geometry shows, in memory of their own.""",
+    """A copy of the elements of a view with this geometry.""",
     "intrinsics::as_strided_gather",
     "loop",
     gradient=f"pellucid::as_strided_backward.geometry(grad, {_PLACES})",
@@ -40,8 +40,8 @@ intrinsic(
 intrinsic(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
     "SymInt? storage_offset=None) -> Tensor(a)",
-    """A view of these sizes, strides and offset, in elements of the storage; without
-    an offset that of ``self``. RuntimeError where it would leave the storage.
+    """A view with these sizes, strides and offset, in elements of the storage; the
+    offset defaults to that of ``self``. RuntimeError if it would exceed the storage.
     """,
     "intrinsics::as_strided",
     method=True,
@@ -88,13 +88,13 @@ intrinsic(
 )
 intrinsic(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-    """A view of the same bytes as another dtype. Where element sizes differ the last
+    """A view of the same bytes as another dtype. If the element sizes differ, the last
     dim grows or shrinks by their ratio.
     """,
     "composite::view_dtype",
     method=True,
 )
-_TO = """The tensor in another dtype or on another device; the same tensor where nothing
+_TO = """The tensor in another dtype or on another device; the same tensor if nothing
 changes and ``copy`` is false. ``to.other`` takes both from a tensor."""
 intrinsic(
     f"to.dtype(Tensor(a) self, ScalarType dtype, {_CONVERTED}, {_FORMAT}",
@@ -134,7 +134,7 @@ intrinsic(
 )
 intrinsic(
     "detach(Tensor(a) self) -> Tensor(a)",
-    """The same elements, of which gradients know nothing: a view without history.""",
+    """A view without history: gradients do not pass through it.""",
     "composite::detach_view",
     method=True,
     function=True,
@@ -143,7 +143,7 @@ intrinsic(
 )
 intrinsic(
     "detach_(Tensor(a!) self) -> Tensor(a!)",
-    """Takes the tensor off its history, which makes it a leaf. RuntimeError for a
+    """Removes the tensor's history, which makes it a leaf. RuntimeError for a
     view.
     """,
     "composite::detach_self",
@@ -154,8 +154,8 @@ intrinsic(
 )
 intrinsic(
     "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
-    """The elements, row by row, in another shape: a view where strides allow, else a
-    copy. One size may be -1: what is left.
+    """The elements, row by row, in another shape: a view if the strides permit it,
+    else a copy. One size may be -1: it follows from the others.
     """,
     "composite::reshape",
     method=True,
@@ -163,7 +163,7 @@ intrinsic(
 )
 intrinsic(
     "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-    """Dims ``start_dim`` to ``end_dim`` as one: a view where strides allow.""",
+    """Dims ``start_dim`` to ``end_dim`` as one: a view if the strides permit it.""",
     "composite::flatten",
     method=True,
     function=True,
@@ -176,13 +176,13 @@ intrinsic(
 )
 intrinsic(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-    """A view of the shape of ``other``, which has as many elements.""",
+    """A view of the shape of ``other``, which has the same number of elements.""",
     "composite::view_as",
     method=True,
 )
 intrinsic(
     "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-    """The elements in the shape of ``other``: a view where strides allow.""",
+    """The elements in the shape of ``other``: a view if the strides permit it.""",
     "composite::reshape_as",
     method=True,
 )
@@ -203,7 +203,7 @@ def _pieces(x, split_size, dim=0):
 # One node for all parts, whose gradient joins theirs: a node per part would make a
 # tensor of the whole size for each.
 _SPLIT = (
-    """Views of these many slices along ``dim``; their sizes add up to that dim's."""
+    """Views of the given sizes along ``dim``; they add up to the size of that dim."""
 )
 intrinsic(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
@@ -264,7 +264,7 @@ intrinsic(
 intrinsic(
     f"empty.memory_format(SymInt[] size, *, {_OPTIONS}, "
     "MemoryFormat? memory_format=None) -> Tensor",
-    """A tensor of this size whose elements are not set.""",
+    """An uninitialised tensor of this size.""",
     "composite::empty_sizes",
     function=True,
     seen=True,
@@ -280,14 +280,14 @@ intrinsic(
 )
 intrinsic(
     f"new_empty(Tensor self, SymInt[] size, *, {_OPTIONS}) -> Tensor",
-    """A tensor of this size and the dtype of ``self``; its elements are not set.""",
+    """An uninitialised tensor of this size, in the dtype of ``self``.""",
     "composite::new_empty",
     method=True,
     seen=True,
 )
 intrinsic(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {_OPTIONS}) -> Tensor",
-    """A tensor of these sizes and strides whose elements are not set.""",
+    """An uninitialised tensor of these sizes and strides.""",
     "composite::empty_with_strides",
     function=True,
     seen=True,
@@ -309,8 +309,8 @@ intrinsic(
 intrinsic(
     "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) "
     "-> Tensor(a!)",
-    """Gives the tensor another size, in a storage that grows where it must; new
-    elements are not set.
+    """Gives the tensor another size; its storage grows if necessary. New elements are
+    uninitialised.
     """,
     "composite::resize",
     method=True,
@@ -329,7 +329,7 @@ intrinsic(
 )
 intrinsic(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
-    """Makes the tensor show the storage of another, with its sizes and strides.""",
+    """Makes the tensor a view of another one's storage, with its sizes and strides.""",
     "composite::set_from",
     method=True,
     seen=True,
@@ -337,7 +337,7 @@ intrinsic(
 )
 intrinsic(
     "set_(Tensor(a!) self) -> Tensor(a!)",
-    """Makes the tensor empty: of size 0, with a storage of its own.""",
+    """Makes the tensor empty: of size 0, with a new storage.""",
     "composite::set_empty",
     method=True,
     seen=True,
@@ -351,15 +351,15 @@ _DRAWN = "Generator? generator, "
 _INTEGERS = _OPTIONS.replace("=None", "=long", 1)
 _LIKE = f"*, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor"
 
-_RANDOM = """Fills with integers drawn evenly from ``from`` to ``to - 1``; without
-bounds, from all that the dtype holds exactly."""
-_BELOW = """Integers drawn evenly from ``low``, else 0, to ``high - 1``."""
+_RANDOM = """Fills with uniformly distributed integers from ``from`` to ``to - 1``;
+without bounds, from all that the dtype represents exactly."""
+_BELOW = """Uniformly distributed integers from ``low`` (default 0) to ``high - 1``."""
 _NUMBERS = """Numbers in place of their parameters, drawn from {} distributions."""
 
 for _schema, _doc, _kernel in (
     (
         f"uniform_(Tensor(a!) self, float from=0, float to=1, {_WRITTEN}",
-        """Fills with numbers drawn evenly from [``from``, ``to``).""",
+        """Fills with numbers uniformly distributed in [``from``, ``to``).""",
         "intrinsics::uniform",
     ),
     (
@@ -380,7 +380,7 @@ for _schema, _doc, _kernel in (
     (f"random_(Tensor(a!) self, {_WRITTEN}", _RANDOM, "intrinsics::random"),
     (
         f"bernoulli_.float(Tensor(a!) self, float p=0.5, {_WRITTEN}",
-        """Fills with ones, each with probability ``p``, and zeros.""",
+        """Fills with 1 with probability ``p``, else 0.""",
         "intrinsics::bernoulli",
     ),
 ):
@@ -406,7 +406,7 @@ for _schema, _doc, _kernel in (
 ):
     intrinsic(_schema, _doc, _kernel, "random", function=True)
 
-_RAND = """Numbers drawn evenly from [0, 1)."""
+_RAND = """Numbers uniformly distributed in [0, 1)."""
 _RANDN = """Numbers drawn from the normal distribution of mean 0 and variance 1."""
 _RANDPERM = """The integers from 0 to ``n - 1`` in random order."""
 

@@ -163,9 +163,9 @@ def _solved_triangular_adjoint(grad, a, upper, unitriangular):
 
 def _seen_of_triangle(grad, size, A, upper, unitriangular, result):
     solved = _solved_triangular_adjoint(grad, A, upper, unitriangular)
-    found = -(solved @ result.mH)
+    gradient = -(solved @ result.mH)
     first = int(unitriangular)
-    return summed(found.triu(first) if upper else found.tril(-first), size)
+    return summed(gradient.triu(first) if upper else gradient.tril(-first), size)
 
 
 solve_triangular.gradients_seen_as(

@@ -62,15 +62,15 @@ def _tangents(a, b, rcond, x, rank, da, db, _):
     moved = db
     if da is not None:
         moved = -matmul(da, x) if db is None else db - matmul(da, x)
-    found = matmul(inverse, moved)
+    tangent = matmul(inverse, moved)
     if da is not None:
         gap, adjoint_a = b - matmul(a, x), adjoint(da)
-        found = found + matmul(
+        tangent = tangent + matmul(
             matmul(inverse, adjoint(inverse)), matmul(adjoint_a, gap)
         )
         normal = matmul(adjoint_a, matmul(adjoint(inverse), x))
-        found = found + normal - matmul(matmul(inverse, a), normal)
-    return found, None
+        tangent = tangent + normal - matmul(matmul(inverse, a), normal)
+    return tangent, None
 
 
 ROUTINES["lstsq"] = Routine(

@@ -62,10 +62,10 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 
     def element(*p):
         row = indices[p[:-1]]
-        found = weight[row, p[-1]]
+        value = weight[row, p[-1]]
         if scale is not None:
-            found = with_partials(found, [found, scale[row]], lambda e, s, y: (s, 0))
-        return where(row == padding_idx, detach(found), found) if padded else found
+            value = with_partials(value, [value, scale[row]], lambda e, s, y: (s, 0))
+        return where(row == padding_idx, detach(value), value) if padded else value
 
     return tabulate([*indices.shape, weight.shape[1]], element)
 
@@ -172,7 +172,7 @@ def take_along_dim(x, indices, dim):
     dim = wrap_dim(dim, x.rank)
     if not x.rank:
         return gather(x, dim, indices)
-    shape = list(broadcast_shapes(*(_without(t, dim) for t in (x, indices))))
+    shape = list(broadcast_shapes(*(_shape_without(t, dim) for t in (x, indices))))
     size = x.shape[dim]
     wide = expand_to(x, [*shape[:dim], size, *shape[dim:]])
     out = [*shape[:dim], indices.shape[dim], *shape[dim:]]
@@ -184,7 +184,7 @@ def take_along_dim(x, indices, dim):
     return tabulate(out, element)
 
 
-def _without(x, dim):
+def _shape_without(x, dim):
     return [n for d, n in enumerate(x.shape) if d != dim]
 
 
@@ -225,9 +225,10 @@ def nonzero_numpy(x):
 
 def _true_places(x):
     x = x if x.rank else unsqueeze(x, 0)
-    found = nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
+    indices = nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
     return [
-        tabulate([found.shape[0]], lambda n, d=d: found[n, d]) for d in range(x.rank)
+        tabulate([indices.shape[0]], lambda n, d=d: indices[n, d])
+        for d in range(x.rank)
     ]
 
 
@@ -239,9 +240,9 @@ def masked_select(x, mask):
     if not shape:
         x, mask = unsqueeze(x, 0), unsqueeze(mask, 0)
         shape = x.shape
-    x, found = expand_to(x, shape), nonzero_of(expand_to(mask, shape))
+    x, indices = expand_to(x, shape), nonzero_of(expand_to(mask, shape))
     return tabulate(
-        [found.shape[0]], lambda n: x[[found[n, d] for d in range(len(shape))]]
+        [indices.shape[0]], lambda n: x[[indices[n, d] for d in range(len(shape))]]
     )
 
 
@@ -275,10 +276,10 @@ def masked_scatter(x, mask, source):
     chosen = reshape(expand_to(mask, shape), [size])
     count = cumsum(to(chosen, "int64"), 0, None)
     values = reshape(expand_to(x, shape), [size])
-    found = tabulate(
+    elements = tabulate(
         values.shape, lambda n: where(chosen[n], flat[count[n] - 1], values[n])
     )
-    return reshape(found, shape)
+    return reshape(elements, shape)
 
 
 masked_scatter.gradients_seen_as(

@@ -202,11 +202,11 @@ def _require_target(x, target, weight, dim):
         f"{places}, not {target.rank}",
     )
     sizes = x.shape if target.is_floating else [*x.shape[:dim], *x.shape[dim + 1 :]]
-    for place, (given, expected) in enumerate(zip(target.shape, sizes, strict=True)):
+    for place, (size, expected) in enumerate(zip(target.shape, sizes, strict=True)):
         require(
-            given == expected,
+            size == expected,
             "cross_entropy: the target has size {} where the input has {}",
-            given,
+            size,
             expected,
             error=RuntimeError if place else ValueError,
         )

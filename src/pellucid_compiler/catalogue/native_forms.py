@@ -119,8 +119,10 @@ def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
     """``group_norm``, the means, and one over the standard deviations."""
     y = group_norm(x, groups, weight, bias, eps, True)
     sizes = (x.shape[0], x.shape[1], num_elements(x, range(2, x.rank)))
-    for size, said in zip(sizes, (samples, channels, pixels), strict=True):
-        require(size == said, "native_group_norm: {} is said of a size {}", said, size)
+    for size, stated in zip(sizes, (samples, channels, pixels), strict=True):
+        require(
+            size == stated, "native_group_norm: {} given for a size of {}", stated, size
+        )
     rows = reshape(x, [samples, groups, channels // groups * pixels])
     statistics = _statistics(rows, [2], eps)
     return y, *(reshape(t, [samples, groups]) for t in statistics)
@@ -178,7 +180,7 @@ _declare_nll("2d", (4,))
 def convolution(
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ):
-    """The convolution, or the transposed one, over as many dims as the weight has."""
+    """The convolution, or the transposed one, over the spatial dims of the weight."""
     dims = weight.rank - 2
     require(
         dims in CONVOLUTIONS,

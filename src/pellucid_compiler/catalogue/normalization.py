@@ -168,11 +168,11 @@ def _(
     normal = (x - center) * scale
     slope = grad if weight is None else grad * weight
     along = normal * mean_over(normal * slope, dims, True)
-    found = [to(scale * (slope - mean_over(slope, dims, True) - along), x.dtype)]
+    gradients = [to(scale * (slope - mean_over(slope, dims, True) - along), x.dtype)]
     for vector, term in ((weight, grad * normal), (bias, grad)):
         if vector is not None:
-            found.append(to(total_over(term, rows) if rows else term, vector.dtype))
-    return tuple(found)
+            gradients.append(to(total_over(term, rows) if rows else term, vector.dtype))
+    return tuple(gradients)
 
 
 def _require_same_sizes(name, tensor, sizes):
@@ -316,11 +316,11 @@ def _(
     normal = (groups - center) * scale
     sums = total_over(slope, [3], True)
     along = total_over(slope * normal, [3], True)
-    found = []
+    gradients = []
     for vector, total in ((weight, along), (bias, sums)):
         if vector is not None:
             sum_ = reshape(total_over(total, [0]), vector.shape)
-            found.append(to(sum_, vector.dtype))
+            gradients.append(to(sum_, vector.dtype))
     if weight is not None:
         slope, sums, along = (
             _map_grouped(operator.mul, t, weight) for t in (slope, sums, along)
@@ -328,7 +328,7 @@ def _(
     count = cast(num_elements(groups, [2, 3]), x.dtype)
     mean, tilt = (total_over(t, [2], True) / count for t in (sums, along))
     grad_x = to(scale * (slope - mean - normal * tilt), x.dtype)
-    return reshape(grad_x, x.shape), *found
+    return reshape(grad_x, x.shape), *gradients
 
 
 def map_channels(function, x, vector):

@@ -9,19 +9,19 @@ def number_forms(name, overload="Scalar", extra="", *, out="", inplace=True):
     """
     rest = f"Scalar other{extra}"
     separator = ", " if "*" in extra else ", *, "
-    written = f"{rest}{separator}Tensor(a!) out"
+    inputs = f"{rest}{separator}Tensor(a!) out"
     forms = (
         f"{name}.{overload}(Tensor self, {rest}) -> Tensor",
         f"{name}_.{overload}(Tensor(a!) self, {rest}) -> Tensor(a!)",
-        f"{name}.{out or f'{overload}_out'}(Tensor self, {written}) -> Tensor(a!)",
+        f"{name}.{out or f'{overload}_out'}(Tensor self, {inputs}) -> Tensor(a!)",
     )
     return forms if inplace else (forms[0], forms[2])
 
 
 def number_first_forms(name, overload="Scalar_Tensor", *, out=""):
     """``name.Scalar_Tensor(Scalar self, Tensor other)``, and with ``out=``."""
-    given = "Scalar self, Tensor other"
+    inputs = "Scalar self, Tensor other"
     return (
-        f"{name}.{overload}({given}) -> Tensor",
-        f"{name}.{out or f'{overload}_out'}({given}, *, Tensor(a!) out) -> Tensor(a!)",
+        f"{name}.{overload}({inputs}) -> Tensor",
+        f"{name}.{out or f'{overload}_out'}({inputs}, *, Tensor(a!) out) -> Tensor(a!)",
     )

@@ -25,7 +25,7 @@ def fused_rmsprop(
     """
     grad = _direction(grad, param, weight_decay, maximize)
     square = square * alpha + grad * grad * (1 - alpha)
-    written = [square]
+    buffers = [square]
     spread = square
     if average is not None:
         average = average + (grad - average) * (1 - alpha)
@@ -33,10 +33,10 @@ def fused_rmsprop(
     step = grad / (sqrt(spread) + eps)
     if buffer is not None:
         step = buffer = buffer * momentum + step
-        written.append(buffer)
+        buffers.append(buffer)
     if average is not None:
-        written.append(average)
-    return (param - step * lr, *written)
+        buffers.append(average)
+    return (param - step * lr, *buffers)
 
 
 @foreach(

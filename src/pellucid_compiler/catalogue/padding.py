@@ -122,7 +122,7 @@ def _add_repeated(grad, own, dim, at, left, low, high):
     return own
 
 
-_REASON = "the derived rule visits the whole image for each of its pieces"
+_REASON = "the derived rule visits the whole image for each padded range"
 
 
 def _declare(dims):

@@ -122,10 +122,10 @@ def _batched(function, x, dims):
     """``function`` of an input with a batch dim, which is added if it is missing."""
     if x.rank == dims + 2:
         return function(x)
-    found = function(unsqueeze(x, 0))
-    if isinstance(found, tuple):
-        return tuple(squeeze_dims(t, [0]) for t in found)
-    return squeeze_dims(found, [0])
+    result = function(unsqueeze(x, 0))
+    if isinstance(result, tuple):
+        return tuple(squeeze_dims(t, [0]) for t in result)
+    return squeeze_dims(result, [0])
 
 
 def _greatest_places(x, windows):
@@ -184,8 +184,8 @@ def _flat_shape(x, spatial):
 def _with_places(x, indices, spatial):
     """The elements at flat indices of the image, and the indices."""
     flat = reshape(x, _flat_shape(x, spatial))
-    found = tabulate(indices.shape, lambda b, c, *p: flat[b, c, indices[[b, c, *p]]])
-    return found, indices
+    values = tabulate(indices.shape, lambda b, c, *p: flat[b, c, indices[[b, c, *p]]])
+    return values, indices
 
 
 def _max_pool_with_indices(x, windows):
@@ -278,7 +278,9 @@ def _declare_max_pool(dims):
         max_pool.seen_as(_seen_max_of_rows)
     else:
         max_pool.seen_as(
-            lambda *given: getattr(api.ops.aten, f"{name}_with_indices").default(*given)
+            lambda *arguments: getattr(api.ops.aten, f"{name}_with_indices").default(
+                *arguments
+            )
         )
 
     @max_pool.vjp(

@@ -62,8 +62,8 @@ class _Samples:
             return rois[k, low] * scale - offset
 
         def extent(k):
-            found = rois[k, high] * scale - offset - start(k)
-            return found if least is None else maximum(found, least)
+            length = rois[k, high] * scale - offset - start(k)
+            return length if least is None else maximum(length, least)
 
         def bin_size(k):
             return extent(k) / cast(pooled, rois.dtype)
@@ -116,12 +116,12 @@ def _sampled(x, rois, scale, pooled, largest, options, channel):
 
     def summed(k, c, i, j):
         def sample(s, t):
-            found = 0
+            sum_ = 0
             for row, row_weight in ys.corners(k, i, s):
                 for column, weight in xs.corners(k, j, t):
                     element = x[_image(own, k), channel(c, i, j), row, column]
-                    found = found + row_weight * weight * element
-            return where(ys.holds[k, i, s] & xs.holds[k, j, t], found, 0)
+                    sum_ = sum_ + row_weight * weight * element
+            return where(ys.holds[k, i, s] & xs.holds[k, j, t], sum_, 0)
 
         return total(largest, sample)
 
@@ -155,7 +155,7 @@ def _roi_align(
     return tabulate(sums.shape, lambda k, c, i, j: sums[k, c, i, j] / count(k))
 
 
-def _placed_channels(name, x, height, width):
+def _position_channels(name, x, height, width):
     """Bin (i, j) of result c reads the channel ``(c * height + i) * width + j``."""
     require(
         x.shape[1] % (height * width) == 0,
@@ -186,7 +186,7 @@ def _ps_roi_align(
     the indices of these channels.
     """
     _check("ps_roi_align", x, rois)
-    channel = _placed_channels("ps_roi_align", x, height, width)
+    channel = _position_channels("ps_roi_align", x, height, width)
     pooled, largest = (height, width), (largest_height, largest_width)
     summed, count = _sampled(
         x, rois, scale, pooled, largest, (adaptive, 0.5, None), channel
@@ -264,9 +264,9 @@ def _roi_pool(x, rois, scale, height, width, largest_height, largest_width):
     def place(k, c, i, j):
         def tap(s, t):
             row, column = rows.first[k, i] + s, columns.first[k, j] + t
-            held = inside(k, i, j, s, t)
-            element = where(held, fixed[_image(own, k), c, row, column], low)
-            return element, where(held, row * x.shape[3] + column, -1)
+            is_inside = inside(k, i, j, s, t)
+            element = where(is_inside, fixed[_image(own, k), c, row, column], low)
+            return element, where(is_inside, row * x.shape[3] + column, -1)
 
         return argmax_of((largest_height, largest_width), tap)
 
@@ -274,8 +274,8 @@ def _roi_pool(x, rois, scale, height, width, largest_height, largest_width):
 
     def value(k, c, i, j):
         at = maximum(places[k, c, i, j], 0)
-        found = x[_image(own, k), c, at // x.shape[3], at % x.shape[3]]
-        return where(places[k, c, i, j] < 0, 0, found)
+        element = x[_image(own, k), c, at // x.shape[3], at % x.shape[3]]
+        return where(places[k, c, i, j] < 0, 0, element)
 
     return tabulate(shape, value), tabulate(shape, lambda *p: cast(places[p], "int32"))
 
@@ -296,7 +296,7 @@ def _ps_roi_pool(x, rois, scale, height, width, largest_height, largest_width):
     and the indices of these channels.
     """
     _check("ps_roi_pool", x, rois)
-    channel = _placed_channels("ps_roi_pool", x, height, width)
+    channel = _position_channels("ps_roi_pool", x, height, width)
     rows = _Elements(rois, (_Y1, _Y2), scale, x.shape[2], height, False)
     columns = _Elements(rois, (_X1, _X2), scale, x.shape[3], width, False)
     own = detach(rois)
@@ -305,9 +305,9 @@ def _ps_roi_pool(x, rois, scale, height, width, largest_height, largest_width):
     def summed(k, c, i, j):
         def tap(s, t):
             row, column = rows.first[k, i] + s, columns.first[k, j] + t
-            held = (s < rows.count(k, i)) & (t < columns.count(k, j))
+            is_inside = (s < rows.count(k, i)) & (t < columns.count(k, j))
             element = x[_image(own, k), channel(c, i, j), row, column]
-            return where(held, element, 0)
+            return where(is_inside, element, 0)
 
         return total((largest_height, largest_width), tap)
 

@@ -133,8 +133,8 @@ def _declare_nearest(dims, exact):
             step = n / size[d] if scales[d] is None else 1 / scales[d]
             # PyTorch computes the coordinate in float32.
             near = cast(i, "float32") + (0.5 if exact else 0.0)
-            found = cast(floor(near * cast(step, "float32")), "int64")
-            return minimum(found, n - 1)
+            index = cast(floor(near * cast(step, "float32")), "int64")
+            return minimum(index, n - 1)
 
         return tabulate(
             [*x.shape[:2], *size],

@@ -96,9 +96,11 @@ def _running(x, dim, combine, start):
         return where(holds | isnan(new) if x.is_floating else holds, p[dim], 0)
 
     places = tabulate(x.shape, place)
-    found = along_dim(places, dim, lambda carry, k: maximum(carry, k), lowest("int64"))
-    values = tabulate(x.shape, lambda *p: x[[*p[:dim], found[p], *p[dim + 1 :]]])
-    return values, found
+    indices = along_dim(
+        places, dim, lambda carry, k: maximum(carry, k), lowest("int64")
+    )
+    values = tabulate(x.shape, lambda *p: x[[*p[:dim], indices[p], *p[dim + 1 :]]])
+    return values, indices
 
 
 @scan_op("logcumsumexp(Tensor self, int dim) -> Tensor")

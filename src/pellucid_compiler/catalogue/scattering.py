@@ -150,8 +150,8 @@ def index_reduce(x, dim, index, source, reduce, include_self):
     dim = wrap_dim(dim, x.rank)
     wide, parts = (t if t.rank else unsqueeze(t, 0) for t in (x, source))
     places = tabulate(parts.shape, lambda *p: index[p[dim]])
-    found = scatter_reduce(wide, dim, places, parts, reduce, include_self)
-    return found if x.rank else tabulate([], lambda: found[0])
+    result = scatter_reduce(wide, dim, places, parts, reduce, include_self)
+    return result if x.rank else tabulate([], lambda: result[0])
 
 
 @scatter_reduce.vjp("a product has no derived rule: its slope is the other factors")
@@ -179,8 +179,10 @@ def _(x, dim, index, src, reduce, include_self, y, grad, derived):
     factors = tabulate(index.shape, lambda *p: src[p[: src.rank]])
     at_index = (gather(t, dim, index) for t in (nonzero, zeros))
     slopes = map_elements(_other_factors, *at_index, factors)
-    found = gather(grad, dim, index) * slopes
-    return grad_x, tabulate(src.shape, lambda *p: found.outside(0)[p[: found.rank]])
+    grad_parts = gather(grad, dim, index) * slopes
+    return grad_x, tabulate(
+        src.shape, lambda *p: grad_parts.outside(0)[p[: grad_parts.rank]]
+    )
 
 
 def _without_zeros(x):

@@ -50,8 +50,8 @@ def _evaluate(rows, values, right):
 
     def is_before(at):
         element = numpy.take_along_axis(rows, at, -1)
-        found = element <= values if right else element < values
-        return found | numpy.isnan(values) if values.dtype.kind == "f" else found
+        precedes = element <= values if right else element < values
+        return precedes | numpy.isnan(values) if values.dtype.kind == "f" else precedes
 
     while length > 1:
         half = length // 2

@@ -136,7 +136,7 @@ def kthvalue(x, k, dim, keepdim):
         k,
         size_of(x, dim),
     )
-    return _picked(x, dim, lambda p: k - 1, keepdim)
+    return _element_at_rank(x, dim, lambda p: k - 1, keepdim)
 
 
 @library_op(
@@ -155,9 +155,11 @@ def median_dim(x, dim, keepdim):
     _require_elements("median", x, dim)
     last = size_of(x, dim) - 1
     if not x.is_floating or not x.rank:
-        return _picked(x, dim, lambda p: last // 2, keepdim)
+        return _element_at_rank(x, dim, lambda p: last // 2, keepdim)
     spoiled = _any_nan(x, dim)
-    return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
+    return _element_at_rank(
+        x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim
+    )
 
 
 @library_op("median(Tensor self) -> Tensor", refuses=("bool",), tags="reduction")
@@ -191,8 +193,8 @@ def nanmedian_dim(x, dim, keepdim):
     _require_elements("nanmedian", x, dim)
     if not x.is_floating or not x.rank:
         return median_dim.function(x, dim, keepdim)
-    valid = _without(x, dim, lambda e: ~isnan(e))
-    return _picked(
+    valid = _count_where(x, dim, lambda e: ~isnan(e))
+    return _element_at_rank(
         x, dim, lambda p: where(valid[p] > 0, (valid[p] - 1) // 2, 0), keepdim
     )
 
@@ -224,7 +226,7 @@ def _shared(x, y, grad):
 def _require_elements(name, x, dim):
     require(
         size_of(x, dim) > 0,
-        f"{name}: dim {dim} is empty and has no middle",
+        f"{name}: dim {dim} is empty and has no median",
         error=IndexError,
     )
 
@@ -238,7 +240,7 @@ def _any_nan(x, dim):
     )
 
 
-def _without(x, dim, holds):
+def _count_where(x, dim, holds):
     """The number of elements along ``dim`` for which ``holds`` is true."""
     shape = [n for d, n in enumerate(x.shape) if d != dim]
     return tabulate(
@@ -250,7 +252,7 @@ def _without(x, dim, holds):
     )
 
 
-def _picked(x, dim, position, keepdim):
+def _element_at_rank(x, dim, position, keepdim):
     """The element at a position of the order along ``dim``, and its index."""
     if not x.rank:
         return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))

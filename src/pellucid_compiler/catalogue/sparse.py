@@ -63,7 +63,7 @@ def compressed_product(values, pointers, columns, dense, longest):
 
 
 @compressed_product.vjp(
-    "by elements: what bounds the rows' loops would not bound those of their gradients"
+    "by elements: the bounds of the rows' loops do not bound their gradients' loops"
 )
 def _(values, pointers, columns, dense, longest, y, grad, derived):
     num_rows = pointers.shape[0] - 1

@@ -49,10 +49,10 @@ ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 def polynomial(coefficients, t):
     """``sum c[k] t ** k``, by Horner's rule."""
-    found = coefficients[-1]
+    value = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
-        found = found * t + coefficient
-    return found
+        value = value * t + coefficient
+    return value
 
 
 def between(low, high, x):
@@ -127,14 +127,14 @@ def erfcx(x):
     return scaled_erfc(x)
 
 
-@erfcx.partials("accuracy: a series has no slope of its own accuracy")
+@erfcx.partials("accuracy: the derivative of a truncated series is less accurate")
 def _(x, y):
     return 2 * x * y - 2 / math.sqrt(PI)
 
 
 @special("special_ndtr(Tensor self) -> Tensor")
 def ndtr(x):
-    """The normal distribution's function: ``erfc(-x / sqrt(2)) / 2``."""
+    """The normal distribution function: ``erfc(-x / sqrt(2)) / 2``."""
     t = x * ROOT_HALF
     return where(abs(t) < 1, 0.5 + 0.5 * erf(t), 0.5 * erfc(-t))
 
@@ -167,9 +167,9 @@ def ndtri(p):
     near = polynomial(tables.NDTRI_TAIL, between(0.125, 0.5, s))
     far = polynomial(tables.NDTRI_FAR, between(0.02, 0.125, s))
     tail = r * where(s > 0.125, near, far)
-    found = where(abs(q) < 0.37, center, where(q < 0, -tail, tail))
+    quantile = where(abs(q) < 0.37, center, where(q < 0, -tail, tail))
     ends = where(p == 0, -INF, where(p == 1, INF, NAN))
-    return where((p > 0) & (p < 1), found, ends)
+    return where((p > 0) & (p < 1), quantile, ends)
 
 
 @ndtri.partials("saved values: one over the density at the result")
@@ -180,7 +180,7 @@ def _(p, y):
 # ------------------------------------------------------------------ zeta, polygamma
 
 
-def _together(a, b):
+def _broadcast_pair(a, b):
     """Two floating-point tensors, promoted and broadcast."""
     shape, dtype = broadcast_shapes(a.shape, b.shape), common_dtype(a, b)
     return [expand_to(to(t, dtype), shape) for t in (a, b)]
@@ -197,7 +197,7 @@ def _together(a, b):
 def zeta(s, q):
     """Hurwitz' zeta function: ``sum (q + k) ** -s`` over k from 0 on."""
     s, q = (t if t.is_floating else to(t, default_dtype()) for t in (s, q))
-    return library("zeta", *_together(s, q))[0]
+    return library("zeta", *_broadcast_pair(s, q))[0]
 
 
 def _without_formula(name, like):
@@ -276,7 +276,7 @@ def _declare_incomplete_gamma(name, alias, sign, text):
             ".float() first",
             error=NotImplementedError,
         )
-        return library(name, *_together(a, x))[0]
+        return library(name, *_broadcast_pair(a, x))[0]
 
     incomplete.__doc__ = text
 

@@ -262,11 +262,12 @@ def vector_norm(x, ord, dim, keepdim, dtype):
         f"linalg.vector_norm takes floating-point or complex numbers, not {x.dtype}: "
         "convert with .float()",
     )
-    given, x = x.dtype, to(x, dtype)
+    source_dtype, x = x.dtype, to(x, dtype)
     require(
-        x.is_floating and is_complex(x.dtype) == is_complex(given),
-        f"linalg.vector_norm: dtype {x.dtype} does not hold the norms of {given}: give "
-        "a real dtype for real numbers, a complex one for complex ones",
+        x.is_floating and is_complex(x.dtype) == is_complex(source_dtype),
+        f"linalg.vector_norm: dtype {x.dtype} does not hold the norms of "
+        f"{source_dtype}: give a real dtype for real numbers, a complex one for "
+        "complex ones",
     )
     if ask(ord == 2):
         return _root(total_over(_squares(x), dim, keepdim))
@@ -299,14 +300,14 @@ def _(x, ord, dim, keepdim, dtype, y, grad, derived):
     dims = wrap_dims(dim, x.rank)
     if not keepdim:
         y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))
-    given, x = x, to(x, dtype)
+    original, x = x, to(x, dtype)
     size = abs(x)
     if ask(ord == INF) or ask(ord == -INF):
         share = share_of_chosen(size, y, grad, dims)
         direction = x / size if is_complex(x.dtype) else sign(x)
-        return to(where(size > 0, direction, 0.0) * share, given.dtype)
+        return to(where(size > 0, direction, 0.0) * share, original.dtype)
     is_zero = (size == 0) | (y == 0)
     # Of ones, so that the slope's own derivative is finite there as well.
     size, y = (where(is_zero, 1.0, t) for t in (size, y))
     slope = where(is_zero, 0.0, x / size * power(size / y, ord - 1))
-    return to(slope * grad, given.dtype)
+    return to(slope * grad, original.dtype)

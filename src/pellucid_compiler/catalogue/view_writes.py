@@ -17,13 +17,13 @@ def _written(name, view, x, src, *args):
         f"{name}: src has rank {src.rank}, the part of self that it replaces "
         f"{seen.rank}",
     )
-    for d, (given, wanted) in enumerate(zip(src.shape, seen.shape, strict=True)):
+    for d, (size, expected) in enumerate(zip(src.shape, seen.shape, strict=True)):
         require(
-            given == wanted,
+            size == expected,
             f"{name}: in dim {d} src has size {{}}, the part of self that it replaces "
             "{}",
-            given,
-            wanted,
+            size,
+            expected,
         )
     place = load_index(seen.value.node.attrs.store.body)
     return scatter(

@@ -56,14 +56,14 @@ def inferred_size(x, size):
         if k not in unknown:
             require(n >= 0, "the size {} is negative: only -1 may be left out", n)
             known = known * n
-    total, given = num_elements(x), list(size)
+    total, sizes = num_elements(x), list(size)
     shape = f"[{', '.join(['{}'] * len(size))}]"
     if unknown:
         require(
             (known != 0) & (total % maximum(known, 1) == 0),
             f"shape '{shape}' is invalid for input of size {{}}: {{}}, the product of "
             "the known sizes, does not divide it",
-            *(*given, total, known),
+            *(*sizes, total, known),
         )
         size[unknown[0]] = total // maximum(known, 1)
     else:
@@ -71,7 +71,7 @@ def inferred_size(x, size):
             known == total,
             f"shape '{shape}' is invalid for input of size {{}}: the products of the "
             "sizes must agree",
-            *(*given, total),
+            *(*sizes, total),
         )
     return size
 
@@ -111,7 +111,7 @@ def permute_op(x, dims):
     order = [wrap_dim(d, x.rank) for d in dims]
     require(
         len(set(order)) == len(order),
-        f"permute was given {list(dims)}: each dim must be there once",
+        f"permute was given {list(dims)}: each dim must occur once",
     )
     return permute(x, order)
 
@@ -126,7 +126,7 @@ def expand(x, size, implicit):
     added = len(size) - x.rank
     require(
         added >= 0,
-        f"expand to {len(size)} sizes was asked of a tensor of rank {x.rank}: give a "
+        f"expand to {len(size)} sizes: the tensor has rank {x.rank}: give a "
         "size for each of its dims",
     )
     shape = []

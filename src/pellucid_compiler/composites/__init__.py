@@ -90,9 +90,9 @@ def composite(
 
     def declare(body: Callable[..., Any] | Composite) -> Composite:
         function = body.body if isinstance(body, Composite) else body
-        made = Composite(schema, function, options)
-        _declared.append(made)
-        return made
+        overload = Composite(schema, function, options)
+        _declared.append(overload)
+        return overload
 
     return declare
 
@@ -108,9 +108,9 @@ def all_composites() -> list[Composite]:
     return _declared
 
 
-def room(name: str) -> Any:
-    """The framework's module ``name``, where bodies call what knows the parts of
-    sparse, quantized and nested tensors; imported at first use.
+def framework_module(name: str) -> Any:
+    """The framework's module ``name``, imported at first use: bodies call its functions
+    on sparse, quantized and nested tensors.
     """
     from importlib import import_module
 
@@ -118,15 +118,15 @@ def room(name: str) -> Any:
 
 
 def require(
-    condition: bool, message: str, *given: Any, error: type[Exception] = RuntimeError
+    condition: bool, message: str, *values: Any, error: type[Exception] = RuntimeError
 ) -> None:
     """Raise ``error`` unless ``condition`` holds. The ``{}`` of the message are
-    replaced by ``given``, shapes as tuples; nothing is formatted if the condition
+    replaced by ``values``, shapes as tuples; nothing is formatted if the condition
     holds.
     """
     if not condition:
-        shown = (tuple(g) if isinstance(g, tuple) else g for g in given)
-        raise error(message.format(*shown) if given else message)
+        formatted = (tuple(g) if isinstance(g, tuple) else g for g in values)
+        raise error(message.format(*formatted) if values else message)
 
 
 def is_watched() -> bool:
@@ -142,8 +142,8 @@ def is_watched() -> bool:
 
 def unbatched(x: Any) -> Any:
     """The values of all examples of ``vmap``, where ``x`` appears as one example."""
-    while (found := api._C._unwrap(x)) is not None:
-        x = found[1]
+    while (unwrapped := api._C._unwrap(x)) is not None:
+        x = unwrapped[1]
     return x
 
 

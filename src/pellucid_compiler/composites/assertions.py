@@ -30,14 +30,14 @@ def assert_scalar(number, assert_msg):
 )
 def assert_tensor_metadata(a, size, stride, dtype, *, device, layout):
     """Raises RuntimeError if a fact of ``a`` differs from the given one."""
-    found = {
+    facts = {
         "sizes": (size, list(a.shape)),
         "strides": (stride, list(a.stride()) if stride is not None else None),
         "dtype": (dtype, a.dtype),
         "layout": (layout, a.layout),
         "device": (device, a.device),
     }
-    for name, (want, is_) in found.items():
+    for name, (want, is_) in facts.items():
         want = list(want) if isinstance(want, tuple) else want
         require(
             want is None or want == is_,

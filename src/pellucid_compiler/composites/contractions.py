@@ -16,7 +16,7 @@ def tensordot(a, b, dims_a, dims_b):
     """The sum of products over pairs of dims."""
     require(
         len(dims_a) == len(dims_b),
-        "tensordot: {} dims meet {}",
+        "tensordot: {} dims of the first tensor for {} of the second",
         len(dims_a),
         len(dims_b),
     )
@@ -39,7 +39,7 @@ def inner(a, b):
 
 @composite("kron(Tensor self, Tensor other) -> Tensor", out=True)
 def kron(a, b):
-    """Kronecker's product: every element of ``self`` times all of ``other``."""
+    """The Kronecker product: every element of ``self`` times all of ``other``."""
     rank = max(a.dim(), b.dim())
     a, b = (t.reshape([1] * (rank - t.dim()) + list(t.shape)) for t in (a, b))
     sizes = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
@@ -135,7 +135,11 @@ def _repeated(terms):
     for place, term in enumerate(terms):
         for dim, name in enumerate(term):
             places.setdefault(name, []).append((place, dim))
-    return [(_shown(name), found) for name, found in places.items() if len(found) > 1]
+    return [
+        (_shown(name), positions)
+        for name, positions in places.items()
+        if len(positions) > 1
+    ]
 
 
 def _without_repeats(names):
@@ -324,10 +328,10 @@ def _product(a, b, pairing):
         product = a @ b
     else:
         sizes_a, sizes_b = a.shape, b.shape
-        found = [*sizes_a[: batch + rows], *sizes_b[batch + summed :]]
+        shape = [*sizes_a[: batch + rows], *sizes_b[batch + summed :]]
         a = a.reshape(_grouped(sizes_a, batch, rows))
         b = b.reshape(_grouped(sizes_b, batch, summed))
-        product = (a @ b).reshape(found)
+        product = (a @ b).reshape(shape)
     return _moved(product, pairing.order)
 
 

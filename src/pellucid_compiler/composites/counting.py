@@ -159,10 +159,10 @@ def _histogram(points, edges, weight, density):
     inside = api.ones_like(place, dtype=api.bool)
     for d, edge in enumerate(edges):
         column = points[:, d].contiguous()
-        found = api.searchsorted(edge, column, right=True) - 1
-        found = api.where(column == edge[-1], shape[d] - 1, found)
+        index = api.searchsorted(edge, column, right=True) - 1
+        index = api.where(column == edge[-1], shape[d] - 1, index)
         inside = inside & (column >= edge[0]) & (column <= edge[-1])
-        place = place * shape[d] + found
+        place = place * shape[d] + index
     counted = api.ones_like(points[:, 0]) if weight is None else weight.reshape(-1)
     hist = points.new_zeros(math.prod(shape))
     hist = hist.index_add(0, place[inside], counted[inside]).reshape(shape)
@@ -233,7 +233,7 @@ def hash_tensor(x, dim, *, keepdim, mode):
     rows = wide.permute((*over, *others)).reshape(-1, *rest)
     while rows.shape[0] > 1:
         half = rows.shape[0] // 2
-        joined = rows[:half] ^ rows[half : 2 * half]
-        rows = api.cat([joined, rows[2 * half :]]) if rows.shape[0] % 2 else joined
+        combined = rows[:half] ^ rows[half : 2 * half]
+        rows = api.cat([combined, rows[2 * half :]]) if rows.shape[0] % 2 else combined
     shape = [1 if d in over else n for d, n in enumerate(x.shape)] if keepdim else rest
     return rows.reshape(shape).view(api.uint64)

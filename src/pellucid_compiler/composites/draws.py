@@ -12,16 +12,16 @@ _FORMAT = "MemoryFormat? memory_format=None"
 _OUT = "Tensor(a!) out) -> Tensor(a!)"
 
 
-def _into(plain, seeded, arguments, beside=""):
+def _into(plain, seeded, arguments, options=""):
     """Declares an ``out=`` form, and the same with a generator."""
 
     def declare(body):
         with_generator = composite(
-            f"{seeded}({arguments}, *, Generator? generator, {beside}{_OUT}",
+            f"{seeded}({arguments}, *, Generator? generator, {options}{_OUT}",
             method=False,
         )
         without = composite(
-            f"{plain}({arguments}, *, {beside}{_OUT}",
+            f"{plain}({arguments}, *, {options}{_OUT}",
             method=False,
             tags="nondeterministic_seeded",
         )
@@ -166,12 +166,12 @@ def randint_like_from_into(x, low, high, *, generator=None, memory_format, out):
 # Functional forms of fills
 
 
-def _filled(schema):
+def _functional_fill(schema):
     """Declares a fill of a new tensor like ``self``, and its ``out=`` form."""
     return composite(schema, out=True, method=False, function=False, seen=True)
 
 
-@_filled(
+@_functional_fill(
     "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) "
     "-> Tensor"
 )
@@ -180,7 +180,7 @@ def uniform(x, low, high, *, generator):
     return api.empty_like(x).uniform_(low, high, generator=generator)
 
 
-@_filled("random(Tensor self, *, Generator? generator=None) -> Tensor")
+@_functional_fill("random(Tensor self, *, Generator? generator=None) -> Tensor")
 def random(x, *, generator):
     """Integers over the whole range of the dtype."""
     return api.empty_like(x).random_(generator=generator)
@@ -219,11 +219,11 @@ def random_to(x, high, *, generator):
 )
 def log_normal_(x, mean, std, *, generator):
     """Numbers whose logarithms are normal with this mean and deviation."""
-    require(std > 0, "log_normal_: std is greater than 0, {} was given", std)
+    require(std > 0, "log_normal_: std must be greater than 0, not {}", std)
     return x.normal_(mean, std, generator=generator).exp_()
 
 
-@_filled(
+@_functional_fill(
     "log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None) "
     "-> Tensor"
 )
@@ -271,12 +271,12 @@ def normal_like(x, mean, std, *, generator):
 )
 def normal(mean, std, *, generator):
     """A normal number for each mean and deviation. Draws have no history."""
-    given = [t.detach() for t in (mean, std) if isinstance(t, api.Tensor)]
+    tensors = [t.detach() for t in (mean, std) if isinstance(t, api.Tensor)]
     negative = any_true(std < 0) if isinstance(std, api.Tensor) else std < 0
     require(not negative, "normal: std is negative, or one of its elements is")
-    shape = api.broadcast_shapes(*(t.shape for t in given))
+    shape = api.broadcast_shapes(*(t.shape for t in tensors))
     with api.no_grad():
-        like = {"dtype": given[0].dtype, "device": given[0].device}
+        like = {"dtype": tensors[0].dtype, "device": tensors[0].device}
         drawn = api.randn(shape, generator=generator, **like)
         return drawn.mul_(std).add_(mean)
 

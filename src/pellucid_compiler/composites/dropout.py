@@ -34,9 +34,9 @@ def dropout(x, p, train):
     if x.is_complex():
         raise NotImplementedError(f"dropout: not implemented for {x.dtype} tensors")
     if p == 1.0:
-        return x * _none_kept(x)
+        return x * _zero_mask(x)
     if is_watched():
-        return x * _kept(x, api.empty_like, p)
+        return x * _scaled_mask(x, api.empty_like, p)
     return api.native_dropout(x, p, True)[0]
 
 
@@ -47,17 +47,17 @@ def dropout(x, p, train):
 )
 def dropout_(x, p, train):
     """``dropout`` in place."""
-    return x.mul_(_kept(x, api.empty_like, p)) if _drops(x, p, train) else x
+    return x.mul_(_scaled_mask(x, api.empty_like, p)) if _drops(x, p, train) else x
 
 
-def _none_kept(x):
+def _zero_mask(x):
     return api.zeros([], dtype=x.dtype, device=x.device)
 
 
-def _kept(x, like, p):
+def _scaled_mask(x, like, p):
     """``1 / (1 - p)`` with probability ``1 - p``, else 0; ``like`` makes the tensor."""
     if p == 1.0:
-        return _none_kept(x)
+        return _zero_mask(x)
     return api.ops.aten.div_.Scalar(like(x).bernoulli_(1 - p), 1 - p)
 
 
@@ -78,7 +78,7 @@ def _channels(x):
 )
 def feature_dropout(x, p, train):
     """``dropout`` of whole channels."""
-    return x * _kept(x, _channels, p) if _drops(x, p, train) else x
+    return x * _scaled_mask(x, _channels, p) if _drops(x, p, train) else x
 
 
 @composite(
@@ -88,7 +88,7 @@ def feature_dropout(x, p, train):
 )
 def feature_dropout_(x, p, train):
     """``feature_dropout`` in place."""
-    return x.mul_(_kept(x, _channels, p)) if _drops(x, p, train) else x
+    return x.mul_(_scaled_mask(x, _channels, p)) if _drops(x, p, train) else x
 
 
 def _alpha_terms(x, like, p):
@@ -103,14 +103,14 @@ def _alpha_terms(x, like, p):
 
 def _scaled(x, like, p):
     if p == 1.0:
-        return x * _none_kept(x)
+        return x * _zero_mask(x)
     factor, summand = _alpha_terms(x, like, p)
     return (x * factor).add_(summand)
 
 
 def _scale(x, like, p):
     if p == 1.0:
-        return x.mul_(_none_kept(x))
+        return x.mul_(_zero_mask(x))
     factor, summand = _alpha_terms(x, like, p)
     return x.mul_(factor).add_(summand)
 

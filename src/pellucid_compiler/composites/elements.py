@@ -79,16 +79,16 @@ def float_power_(x, exponent):
     dtype = api.complex128 if _any_complex(x, exponent) else api.float64
     require(
         x.dtype == dtype,
-        "float_power_ computes in {}, which a tensor of {} does not hold",
+        "float_power_ computes in {}, which a {} tensor cannot hold",
         dtype,
         x.dtype,
     )
     return x.pow_(_as(exponent, dtype))
 
 
-def _any_complex(*given):
+def _any_complex(*operands):
     return any(
-        v.is_complex() if _is_tensor(v) else isinstance(v, complex) for v in given
+        v.is_complex() if _is_tensor(v) else isinstance(v, complex) for v in operands
     )
 
 

@@ -117,13 +117,13 @@ def _bag_of_each(indices, offsets, count, include_last_offset):
 
 def _greatest(weight, rows, indices, bags, counted, count):
     """The greatest elements of each bag, 0 for an empty one, and their rows."""
-    kept = counted.bool().nonzero().squeeze(1)
-    rows, bags, indices = rows[kept], bags[kept], indices[kept]
+    positions = counted.bool().nonzero().squeeze(1)
+    rows, bags, indices = rows[positions], bags[positions], indices[positions]
     columns = weight.shape[1]
     places = bags.unsqueeze(1).expand(-1, columns)
     empty = weight.new_zeros(count, columns)
-    found = empty.scatter_reduce(0, places, rows, "amax", include_self=False)
-    is_greatest = rows.detach() == found.detach()[bags]
+    greatest = empty.scatter_reduce(0, places, rows, "amax", include_self=False)
+    is_greatest = rows.detach() == greatest.detach()[bags]
     named = indices.unsqueeze(1).expand(-1, columns).masked_fill(~is_greatest, -1)
     none = indices.new_full((count, columns), -1)
-    return found, none.scatter_reduce(0, places, named, "amax")
+    return greatest, none.scatter_reduce(0, places, named, "amax")

@@ -1,10 +1,10 @@
-"""Fake quantization: numbers rounded to those that integers would represent.
+"""Fake quantization: values rounded to those that a quantized dtype can represent.
 
-Dispatch modes see the ops that also give a mask; the others call them. What is computed
-and its gradients are in ``pellucid/ao/_quantized/fake.py``.
+The ops that also return a mask are those that dispatch modes see; the others call them.
+The computation and its gradients are in ``pellucid/ao/_quantized/fake.py``.
 """
 
-from pellucid_compiler.composites import api, composite, room
+from pellucid_compiler.composites import api, composite, framework_module
 
 _SEEN = {"method": False, "function": False, "seen": True, "takes_parts": True}
 _CALLER = {"method": False, "takes_parts": True}
@@ -20,7 +20,7 @@ _OBSERVED = (
 
 
 def _fake():
-    return room("ao._quantized.fake")
+    return framework_module("ao._quantized.fake")
 
 
 @composite(
@@ -128,7 +128,7 @@ def fake_quantize_per_channel_affine(x, scale, zero_point, axis, quant_min, quan
     function=False,
 )
 def fake_quantize_cachemask_backward(grad, mask):
-    """The gradient of the numbers: that of the results within the bounds."""
+    """The gradient of the input: that of the result within the bounds, else 0."""
     return grad * mask
 
 
@@ -137,17 +137,17 @@ def fake_quantize_cachemask_backward(grad, mask):
     method=False,
     seen=True,
 )
-def _fused_moving_avg_obs_fq_helper(*given):
+def _fused_moving_avg_obs_fq_helper(*arguments):
     """``fused_moving_avg_obs_fake_quant``, and where the integers are in bounds."""
-    return _fake().observed(*given)
+    return _fake().observed(*arguments)
 
 
 @composite(f"fused_moving_avg_obs_fake_quant({_OBSERVED}) -> Tensor", method=False)
-def fused_moving_avg_obs_fake_quant(x, *given):
+def fused_moving_avg_obs_fake_quant(x, *arguments):
     """Observes ``input`` by a moving average and fake-quantizes it.
 
     Writes ``running_min``, ``running_max``, ``scale`` and ``zero_point``.
     """
     if not x.numel():
         return x.clone()
-    return api.ops.aten._fused_moving_avg_obs_fq_helper(x, *given)[0]
+    return api.ops.aten._fused_moving_avg_obs_fq_helper(x, *arguments)[0]

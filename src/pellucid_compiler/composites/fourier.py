@@ -63,7 +63,7 @@ def _require_points(name, counts):
         require(count >= 1, "{}: there is no transform of {} points", name, count)
 
 
-def _one(x, dim):
+def _front_dim(x, dim):
     """``dim``, counted from the front."""
     rank = max(x.dim(), 1)
     require(
@@ -81,7 +81,7 @@ def _one(x, dim):
     return dim % rank
 
 
-def several(name, x, s, dim):
+def dims_and_sizes(name, x, s, dim):
     """The dims, counted from the front, and their requested sizes."""
     if dim is None:
         count = x.dim() if s is None else len(s)
@@ -94,35 +94,35 @@ def several(name, x, s, dim):
         )
         dims = list(range(x.dim() - count, x.dim()))
     else:
-        dims = [_one(x, d) for d in dim]
+        dims = [_front_dim(x, d) for d in dim]
     require(
         len({*dims}) == len(dims),
         "{}: the dimensions {} repeat: name each once",
         name,
         dims,
     )
-    wanted = [-1] * len(dims) if s is None else s
+    requested = [-1] * len(dims) if s is None else s
     require(
-        len(wanted) == len(dims),
+        len(requested) == len(dims),
         "{}: {} sizes for {} dimensions: give one for each",
         name,
-        len(wanted),
+        len(requested),
         len(dims),
     )
-    pairs = zip(dims, wanted, strict=True)
+    pairs = zip(dims, requested, strict=True)
     return dims, [x.size(d) if size == -1 else size for d, size in pairs]
 
 
-def _some(name, x, s, dim):
-    """``several``, with at least one dim."""
-    dims, sizes = several(name, x, s, dim)
+def _nonempty_dims(name, x, s, dim):
+    """``dims_and_sizes``, with at least one dim."""
+    dims, sizes = dims_and_sizes(name, x, s, dim)
     require(dims, "{} transforms at least one dimension: none was given", name)
     return dims, sizes
 
 
-def _whole(name, x, s, dim):
-    """``_some``, the last size being that of the real result."""
-    dims, sizes = _some(name, x, s, dim)
+def _real_sizes(name, x, s, dim):
+    """``_nonempty_dims``, the last size being that of the real result."""
+    dims, sizes = _nonempty_dims(name, x, s, dim)
     if s is None or s[-1] == -1:
         sizes[-1] = 2 * (x.size(dims[-1]) - 1)
     return dims, sizes
@@ -173,14 +173,14 @@ def fft(x, n, dim, norm):
 
         torch.fft.fft(torch.tensor([1.0, 0, 0, 0]))  # four ones
     """
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     return _to_complex("fft", x, [at], [x.size(at) if n is None else n], norm, True)
 
 
 @_one_dim("fft_ifft")
 def ifft(x, n, dim, norm):
     """The inverse of ``fft`` with the same ``norm``."""
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     return _to_complex("ifft", x, [at], [x.size(at) if n is None else n], norm, False)
 
 
@@ -189,7 +189,7 @@ def rfft(x, n, dim, norm):
     """The first ``n // 2 + 1`` elements of a real tensor's spectrum; the others are
     their conjugates. Raises RuntimeError for complex tensors.
     """
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     sizes = [x.size(at) if n is None else n]
     return _to_half("rfft", x, [at], sizes, _factor(norm, True))
 
@@ -199,7 +199,7 @@ def irfft(x, n, dim, norm):
     """The ``n`` real numbers whose ``rfft`` is ``input``; by default ``2 (m - 1)`` for
     m elements.
     """
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     size = 2 * (x.size(at) - 1) if n is None else n
     return _from_half("irfft", x, [at], [size], _factor(norm, False))
 
@@ -209,7 +209,7 @@ def hfft(x, n, dim, norm):
     """The real spectrum of a signal that equals its reversed conjugate and of which
     ``input`` is the first half.
     """
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     size = 2 * (x.size(at) - 1) if n is None else n
     return _from_half("hfft", _complex(x).conj(), [at], [size], _factor(norm, True))
 
@@ -217,7 +217,7 @@ def hfft(x, n, dim, norm):
 @_one_dim("fft_ihfft")
 def ihfft(x, n, dim, norm):
     """The first half of the signal whose spectrum is the real ``input``."""
-    at = _one(x, dim)
+    at = _front_dim(x, dim)
     sizes = [x.size(at) if n is None else n]
     return _to_half("ihfft", x, [at], sizes, _factor(norm, False)).conj()
 
@@ -232,8 +232,10 @@ def _many_dims(name):
         for suffix, dim in (("2", "int[1] dim=[-2, -1]"), ("n", "int[1]? dim=None")):
             schema = f"{name}{suffix}(Tensor self, SymInt[1]? s=None, {dim}"
             options = {"namespace": "fft", "out": True}
-            made = composite(f"{schema}, str? norm=None) -> Tensor", **options)(body)
-        return made
+            declared = composite(f"{schema}, str? norm=None) -> Tensor", **options)(
+                body
+            )
+        return declared
 
     return declare
 
@@ -243,35 +245,35 @@ def fftn(x, s, dim, norm):
     """``fft`` along each of ``dim``; by default all dims, or the last ``len(s)``. A
     size of -1 leaves a dim unchanged. ``norm`` counts the elements of all these dims.
     """
-    dims, sizes = several("fftn", x, s, dim)
+    dims, sizes = dims_and_sizes("fftn", x, s, dim)
     return _to_complex("fftn", x, dims, sizes, norm, True)
 
 
 @_many_dims("fft_ifft")
 def ifftn(x, s, dim, norm):
     """The inverse of ``fftn`` with the same ``norm``."""
-    dims, sizes = several("ifftn", x, s, dim)
+    dims, sizes = dims_and_sizes("ifftn", x, s, dim)
     return _to_complex("ifftn", x, dims, sizes, norm, False)
 
 
 @_many_dims("fft_rfft")
 def rfftn(x, s, dim, norm):
     """``fftn`` of a real tensor, the first half along the last of ``dim``."""
-    dims, sizes = _some("rfftn", x, s, dim)
+    dims, sizes = _nonempty_dims("rfftn", x, s, dim)
     return _to_half("rfftn", x, dims, sizes, _factor(norm, True))
 
 
 @_many_dims("fft_irfft")
 def irfftn(x, s, dim, norm):
     """The real tensor, of sizes ``s`` along ``dim``, whose ``rfftn`` is ``input``."""
-    dims, sizes = _whole("irfftn", x, s, dim)
+    dims, sizes = _real_sizes("irfftn", x, s, dim)
     return _from_half("irfftn", x, dims, sizes, _factor(norm, False))
 
 
 @_many_dims("fft_hfft")
 def hfftn(x, s, dim, norm):
     """``hfft`` along the last of ``dim`` after ``fft`` along the others."""
-    dims, sizes = _whole("hfftn", x, s, dim)
+    dims, sizes = _real_sizes("hfftn", x, s, dim)
     _require_points("hfftn", sizes)
     factor = _factor(norm, True)
     x = _resized(_complex(x), dims, [*sizes[:-1], sizes[-1] // 2 + 1])
@@ -284,10 +286,10 @@ def hfftn(x, s, dim, norm):
 @_many_dims("fft_ihfft")
 def ihfftn(x, s, dim, norm):
     """``ihfft`` along the last of ``dim``, then ``ifft`` along the others."""
-    dims, sizes = _some("ihfftn", x, s, dim)
+    dims, sizes = _nonempty_dims("ihfftn", x, s, dim)
     factor = _factor(norm, False)
     x = _real("ihfftn", x)
     _require_points("ihfftn", sizes)
     *others, last = dims
-    found = api._fft_r2c(_resized(x, dims, sizes), [last], factor, True).conj()
-    return api._fft_c2c(found, others, factor, False) if others else found
+    spectrum = api._fft_r2c(_resized(x, dims, sizes), [last], factor, True).conj()
+    return api._fft_c2c(spectrum, others, factor, False) if others else spectrum

@@ -3,7 +3,7 @@
 import math
 
 from pellucid_compiler.composites import api, composite, require
-from pellucid_compiler.composites.fourier import several
+from pellucid_compiler.composites.fourier import dims_and_sizes
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -58,12 +58,12 @@ def fftshift(x, dim):
     """The halves swapped along ``dim`` (by default all), so that the frequency 0 is in
     the middle.
     """
-    dims, sizes = several("fftshift", x, None, dim)
+    dims, sizes = dims_and_sizes("fftshift", x, None, dim)
     return api.roll(x, [n // 2 for n in sizes], dims)
 
 
 @composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft")
 def ifftshift(x, dim):
     """The inverse of ``fftshift``."""
-    dims, sizes = several("ifftshift", x, None, dim)
+    dims, sizes = dims_and_sizes("ifftshift", x, None, dim)
     return api.roll(x, [(n + 1) // 2 for n in sizes], dims)

@@ -209,7 +209,7 @@ def affine_grid_generator_backward(grad, size, align_corners):
 def conv_tbc_backward(grad, x, weight, bias, pad):
     """The gradient of ``conv_tbc``."""
     return recorded_gradients(
-        lambda *given: api.conv_tbc(*given, pad), grad, x, weight, bias
+        lambda *operands: api.conv_tbc(*operands, pad), grad, x, weight, bias
     )
 
 
@@ -245,8 +245,8 @@ def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
     """The gradient of ``adaptive_avg_pool3d``."""
     pool, size = api._C._nn.adaptive_avg_pool3d, grad.shape[-3:]
     with api.no_grad():
-        found = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
-        return grad_input.resize_(found.shape).copy_(found)
+        result = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
+        return grad_input.resize_(result.shape).copy_(result)
 
 
 @_hidden(
@@ -273,8 +273,10 @@ def linear_backward(x, grad, weight, mask):
 )
 def matmul_backward(grad, x, other, mask):
     """The gradient of ``matmul``; None for those not in ``mask``."""
-    found = recorded_gradients(api.matmul, grad, x, other)
-    return tuple(g if wanted else None for g, wanted in zip(found, mask, strict=True))
+    gradients = recorded_gradients(api.matmul, grad, x, other)
+    return tuple(
+        g if wanted else None for g, wanted in zip(gradients, mask, strict=True)
+    )
 
 
 @_hidden(
@@ -296,5 +298,5 @@ def max_pool2d_backward(grad, x, kernel_size, stride, padding, dilation, ceil_mo
 )
 def huber_loss_backward(grad, x, target, reduction, delta, *, grad_input):
     """``huber_loss_backward`` written to ``grad_input``, the name of its ``out=``."""
-    found = api.ops.aten.huber_loss_backward.default(grad, x, target, reduction, delta)
-    return grad_input.resize_(found.shape).copy_(found)
+    result = api.ops.aten.huber_loss_backward.default(grad, x, target, reduction, delta)
+    return grad_input.resize_(result.shape).copy_(result)

@@ -73,13 +73,13 @@ def _sampled(x, grid, mode, padding, align_corners, dims):
         grid.shape[0],
     )
     sampler = _Sampler(x, padding, align_corners)
-    # The grid lists the dims from the last one on.
+    # The grid lists the dims in reverse order.
     places = [sampler.place(grid[..., dims - 1 - d], d) for d in range(dims)]
     if mode == _BICUBIC:
         return sampler.cubic(places)
     places = [sampler.padded(p, d) for d, p in enumerate(places)]
     if mode == _NEAREST:
-        # Zeros that depend on the grid: its gradient is zeros.
+        # Zeros that depend on the grid, so that its gradient is zeros.
         return sampler.at([p.round() for p in places], api.fill(grid.sum(), 0))
     return sampler.linear(places)
 
@@ -131,9 +131,9 @@ class _Sampler:
             index = whole if index is None else index * n + whole
         batch, channels = self.input.shape[:2]
         wide = index.reshape(batch, 1, -1).expand(batch, channels, -1)
-        found = self.flat.gather(2, wide)
-        found = found.view(batch, channels, *index.shape[1:])
-        return found.masked_fill(~inside.unsqueeze(1), zero)
+        elements = self.flat.gather(2, wide)
+        elements = elements.view(batch, channels, *index.shape[1:])
+        return elements.masked_fill(~inside.unsqueeze(1), zero)
 
     def linear(self, places):
         lows = [p.detach().floor() for p in places]
@@ -186,7 +186,9 @@ def affine_grid_generator(theta, size, align_corners):
     """
     dims = len(size) - 2
     require(
-        dims in (2, 3), "affine_grid_generator: size has {} numbers; 4 or 5", len(size)
+        dims in (2, 3),
+        "affine_grid_generator: size has {} numbers; give 4 or 5",
+        len(size),
     )
     spatial, kind = size[2:], {"dtype": theta.dtype, "device": theta.device}
     axes = []
@@ -196,5 +198,5 @@ def affine_grid_generator(theta, size, align_corners):
     places = api.meshgrid(*axes, indexing="ij")
     ones = api.ones(spatial, **kind)
     base = api.stack([*reversed(places), ones], -1).reshape(-1, dims + 1)
-    found = base @ theta.transpose(1, 2)
-    return found.reshape(theta.shape[0], *spatial, dims)
+    coordinates = base @ theta.transpose(1, 2)
+    return coordinates.reshape(theta.shape[0], *spatial, dims)

@@ -13,15 +13,18 @@ def diff(x, n, dim, prepend, append):
     """The ``n``-th differences of adjacent elements along ``dim``."""
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
     require(n >= 0, "diff: n is {}; give a number from 0 on", n)
-    found = x
+    differences = x
     if n and (prepend is not None or append is not None):
-        found = api.cat([t for t in (prepend, x, append) if t is not None], dim)
-    for _ in range(min(n, found.shape[dim])):
-        count = found.shape[dim] - 1
-        after, before = found.narrow(dim, 1, count), found.narrow(dim, 0, count)
-        is_bool = found.dtype == api.bool
-        found = after.logical_xor(before) if is_bool else after - before
-    return found.clone() if found is x else found
+        differences = api.cat([t for t in (prepend, x, append) if t is not None], dim)
+    for _ in range(min(n, differences.shape[dim])):
+        count = differences.shape[dim] - 1
+        after, before = (
+            differences.narrow(dim, 1, count),
+            differences.narrow(dim, 0, count),
+        )
+        is_bool = differences.dtype == api.bool
+        differences = after.logical_xor(before) if is_bool else after - before
+    return differences.clone() if differences is x else differences
 
 
 @composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
@@ -163,11 +166,9 @@ def gradient_of_points(x, *, spacing, dim, edge_order):
 def _gradient_dims(x, dim):
     if dim is None:
         return list(range(x.dim()))
-    found = [d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)]
-    require(
-        len({*found}) == len(found), "gradient: dim {} names a dimension twice", dim
-    )
-    return found
+    dims = [d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)]
+    require(len({*dims}) == len(dims), "gradient: dim {} names a dimension twice", dim)
+    return dims
 
 
 def _gradients(x, steps, dims, edge_order):

@@ -153,25 +153,27 @@ def meshgrid(tensors, *, indexing):
 
     ``indexing``: "ij" has one dim per vector, in their order; "xy" swaps the first two.
     """
-    given = list(tensors)
-    require(bool(given), "meshgrid: there are no tensors; give one or more vectors")
+    vectors = list(tensors)
+    require(bool(vectors), "meshgrid: there are no tensors; give one or more vectors")
     require(
         indexing in ("ij", "xy"),
         "meshgrid: indexing is {!r}; give 'ij' or 'xy'",
         indexing,
     )
-    require(all(t.dim() <= 1 for t in given), "meshgrid takes vectors and scalars only")
     require(
-        all(t.dtype is given[0].dtype for t in given),
+        all(t.dim() <= 1 for t in vectors), "meshgrid takes vectors and scalars only"
+    )
+    require(
+        all(t.dtype is vectors[0].dtype for t in vectors),
         "meshgrid: the tensors must have one dtype; convert them",
     )
-    exchanged = indexing == "xy" and len(given) > 1
+    exchanged = indexing == "xy" and len(vectors) > 1
     if exchanged:
-        given[:2] = given[1::-1]
-    rank = len(given)
+        vectors[:2] = vectors[1::-1]
+    rank = len(vectors)
     shaped = [
         t.reshape([-1 if d == k else 1 for d in range(rank)])
-        for k, t in enumerate(given)
+        for k, t in enumerate(vectors)
     ]
     grids = broadcast_tensors(shaped)
     if exchanged:

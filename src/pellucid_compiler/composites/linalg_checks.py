@@ -13,8 +13,8 @@ INDEFINITE = (
 
 def plain(x):
     """``x`` without wrappers of transforms: all examples of a batch, or the primal."""
-    while (found := api._C._unwrap(x)) is not None:
-        x = found[1]
+    while (unwrapped := api._C._unwrap(x)) is not None:
+        x = unwrapped[1]
     return x
 
 

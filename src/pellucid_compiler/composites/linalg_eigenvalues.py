@@ -161,9 +161,9 @@ def _cutoff(values, atol, rtol, size):
     return api.maximum(atol.to(values.dtype), relative)
 
 
-def _as_values(given, values):
+def _as_values(bound, values):
     """A number, or a tensor in the dtype of ``values``."""
-    return given.to(values.dtype) if isinstance(given, api.Tensor) else given
+    return bound.to(values.dtype) if isinstance(bound, api.Tensor) else bound
 
 
 def _magnitudes(x, hermitian):

@@ -68,10 +68,10 @@ def lu_factor_ex(A, *, pivot, check_errors):
     """L and U of ``A = P L U`` in one matrix, the rows exchanged (from 1), and 0 or the
     first zero on the diagonal of U.
     """
-    found = api._C._pellucid._linalg_lu(A, pivot)
+    factors = api._C._pellucid._linalg_lu(A, pivot)
     if check_errors:
-        check("lu_factor_ex", found.info, SINGULAR)
-    return found
+        check("lu_factor_ex", factors.info, SINGULAR)
+    return factors
 
 
 @composite(
@@ -143,10 +143,10 @@ def lu_unpack(factors, pivots, unpack_data, unpack_pivots):
 )
 def ldl_factor_ex(x, *, hermitian, check_errors):
     """``ldl_factor`` and, instead of an error, 0 or the first zero on D's diagonal."""
-    found = api._C._pellucid._linalg_ldl(x, hermitian)
+    factors = api._C._pellucid._linalg_ldl(x, hermitian)
     if check_errors:
-        check("ldl_factor_ex", found.info, SINGULAR_D)
-    return found
+        check("ldl_factor_ex", factors.info, SINGULAR_D)
+    return factors
 
 
 @composite(

@@ -52,8 +52,8 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
         return _of_singular_values(x, ord, dims, keepdim)
     summed, best = dims if abs(ord) == 1 else dims[::-1]
     sums = x.abs().sum(summed, keepdim=True)
-    found = _greatest(sums, best) if ord > 0 else sums.amin(best, keepdim=True)
-    return found if keepdim else found.squeeze(sorted(dims))
+    norms = _greatest(sums, best) if ord > 0 else sums.amin(best, keepdim=True)
+    return norms if keepdim else norms.squeeze(sorted(dims))
 
 
 def _greatest(values, dim):
@@ -66,13 +66,13 @@ def _greatest(values, dim):
 def _of_singular_values(x, ord, dims, keepdim):
     values = api.linalg.svdvals(x.movedim(dims, [-2, -1]))
     if ord == "nuc":
-        found = values.sum(-1)
+        norms = values.sum(-1)
     else:
-        found = _greatest(values, -1).squeeze(-1) if ord == 2 else values.amin(-1)
+        norms = _greatest(values, -1).squeeze(-1) if ord == 2 else values.amin(-1)
     if keepdim:
         for d in sorted(dims):
-            found = found.unsqueeze(d)
-    return found
+            norms = norms.unsqueeze(d)
+    return norms
 
 
 @composite(

@@ -58,10 +58,10 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
     )
     coefficients = A.mT if transpose else A
     is_upper = upper != transpose
-    found = solve_triangular(
+    solution = solve_triangular(
         coefficients, b, upper=is_upper, unitriangular=unitriangular
     )
-    return found, A.clone()
+    return solution, A.clone()
 
 
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", out="Q")

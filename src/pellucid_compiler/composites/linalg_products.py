@@ -20,7 +20,7 @@ def linalg_cross(a, b, *, dim):
     """The cross product of vectors of 3 elements along ``dim``."""
     require(
         a.dim() == b.dim(),
-        "linalg.cross: tensors of {} and {} dims; they must have as many",
+        "linalg.cross: tensors of {} and {} dims; give equal numbers",
         a.dim(),
         b.dim(),
     )
@@ -246,15 +246,15 @@ def matrix_exp(x):
     halvings = api.where(ratio.isfinite(), ratio, 1.0).log2().ceil()
     scaled = x * api.exp2(-halvings)
     one = api.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-    found = one + scaled / _TERMS
+    exponential = one + scaled / _TERMS
     for k in range(_TERMS - 1, 0, -1):
-        found = one + scaled @ found / k
-    for k in range(_most(halvings)):
-        found = api.where(halvings > k, found @ found, found)
-    return found.masked_fill(~norms.isfinite(), float("nan"))
+        exponential = one + scaled @ exponential / k
+    for k in range(_greatest(halvings)):
+        exponential = api.where(halvings > k, exponential @ exponential, exponential)
+    return exponential.masked_fill(~norms.isfinite(), float("nan"))
 
 
-def _most(halvings):
+def _greatest(halvings):
     """The greatest number over all examples; 0 on Meta."""
     values = plain(halvings)
     return 0 if values.is_meta else int(values.max())

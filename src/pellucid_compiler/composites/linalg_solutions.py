@@ -33,10 +33,10 @@ def inv_ex(A, *, check_errors):
     >>> torch.linalg.inv_ex(torch.eye(2)).info
     tensor(0, dtype=torch.int32)
     """
-    found = api._C._pellucid._linalg_inv(A)
+    inverse = api._C._pellucid._linalg_inv(A)
     if check_errors:
-        check("inv_ex", found.info, SINGULAR)
-    return found
+        check("inv_ex", inverse.info, SINGULAR)
+    return inverse
 
 
 @composite("linalg_inv(Tensor A) -> Tensor", namespace="linalg", out=True)
@@ -70,13 +70,13 @@ def solve_ex(A, B, *, left, check_errors):
     )
     right = B.unsqueeze(-1) if is_vector else B
     if left:
-        found, info = api._C._pellucid._linalg_solve(A, right)
+        solution, info = api._C._pellucid._linalg_solve(A, right)
     else:
-        found, info = api._C._pellucid._linalg_solve(A.mT, right.mT)
-        found = found.mT
+        solution, info = api._C._pellucid._linalg_solve(A.mT, right.mT)
+        solution = solution.mT
     if check_errors:
         check("solve_ex", info, SINGULAR)
-    return found.squeeze(-1) if is_vector else found, info
+    return solution.squeeze(-1) if is_vector else solution, info
 
 
 @composite(
@@ -90,9 +90,9 @@ def solve(A, B, *, left):
     ``A`` is (..., n, n), ``B`` (..., n, k) or vectors (..., n); ``LinAlgError`` if A
     has no inverse.
     """
-    found, info = solve_ex(A, B, left=left, check_errors=False)
+    solution, info = solve_ex(A, B, left=left, check_errors=False)
     check("solve", info, SINGULAR)
-    return found
+    return solution
 
 
 @composite(
@@ -238,7 +238,7 @@ def tensorinv(x, ind):
     count = math.prod(rows)
     require(
         count == math.prod(columns),
-        "linalg.tensorinv: the dims {} and {} hold different numbers of elements",
+        "linalg.tensorinv: the dims {} and {} have different numbers of elements",
         rows,
         columns,
     )

@@ -94,7 +94,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
     """
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
-            "triplet_margin_loss: the three inputs must have as many dims, not "
+            "triplet_margin_loss: the inputs must have the same number of dims, not "
             f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
         )
     distance = pairwise_distance.body
@@ -218,7 +218,7 @@ def nll_loss_nd(x, target, weight, reduction, ignore_index):
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, *options):
     """``ctc_loss`` with its lengths as numbers."""
     lengths = [
-        api.tensor(given, dtype=api.int64, device=log_probs.device)
-        for given in (input_lengths, target_lengths)
+        api.tensor(counts, dtype=api.int64, device=log_probs.device)
+        for counts in (input_lengths, target_lengths)
     ]
     return api.ctc_loss(log_probs, targets, *lengths, *options)

@@ -1,6 +1,6 @@
 """Uninitialised tensors, and changes of a tensor's memory: empty, resize, set_."""
 
-from pellucid_compiler.composites import api, composite, require, room
+from pellucid_compiler.composites import api, composite, framework_module, require
 
 _OPTIONS = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -243,4 +243,4 @@ def record_stream(x, stream):
     """Records that ``stream`` uses the tensor's memory: after it is freed, the memory
     is reused only when the stream's work is done. RuntimeError for a CPU tensor.
     """
-    room("_tensor.memory_methods").record_stream(x, stream)
+    framework_module("_tensor.memory_methods").record_stream(x, stream)

@@ -1,6 +1,6 @@
-"""Nested tensors as dense ones. What is computed is in ``pellucid/nested/_ops``."""
+"""Nested tensors converted to dense ones. Implemented in ``pellucid/nested/_ops``."""
 
-from pellucid_compiler.composites import composite, room
+from pellucid_compiler.composites import composite, framework_module
 
 
 @composite(
@@ -17,7 +17,7 @@ def to_padded_tensor(x, padding, output_size):
     ``output_size``: its sizes, at least those of the largest example.
     NotImplementedError for a tensor that is not nested.
     """
-    return room("nested._ops.methods").to_padded(x, padding, output_size)
+    return framework_module("nested._ops.methods").to_padded(x, padding, output_size)
 
 
 @composite(

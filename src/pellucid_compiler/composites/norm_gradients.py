@@ -17,18 +17,18 @@ def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
     dtype = x.dtype
     grad, x, mean, rstd, weight = map(_wide, (grad, x, mean, rstd, weight))
     normal = (x - mean) * rstd
-    found = [None, None, None]
+    gradients = [None, None, None]
     if mask[0]:
         slope = grad if weight is None else grad * weight
         if moves:
             along = (slope * normal).mean(over, keepdim=True)
             slope = slope - slope.mean(over, keepdim=True) - normal * along
-        found[0] = (slope * rstd).to(dtype)
+        gradients[0] = (slope * rstd).to(dtype)
     if mask[1]:
-        found[1] = (grad * normal).sum(rows).to(dtype) if rows else grad * normal
+        gradients[1] = (grad * normal).sum(rows).to(dtype) if rows else grad * normal
     if mask[2]:
-        found[2] = grad.sum(rows).to(dtype) if rows else grad
-    return tuple(found)
+        gradients[2] = grad.sum(rows).to(dtype) if rows else grad
+    return tuple(gradients)
 
 
 @composite(
@@ -65,8 +65,8 @@ def native_group_norm_backward(
     split = samples, groups, channels // groups, pixels
     mean, rstd = (t.reshape(samples, groups, 1, 1) for t in (mean, rstd))
     wide = None if weight is None else weight.reshape(1, groups, -1, 1)
-    given = grad.reshape(split), x.reshape(split), mean, rstd, wide
-    of_x, *of_vectors = _gradients(*given, [2, 3], [0, 3], mask)
+    operands = grad.reshape(split), x.reshape(split), mean, rstd, wide
+    of_x, *of_vectors = _gradients(*operands, [2, 3], [0, 3], mask)
     of_x = None if of_x is None else of_x.reshape(x.shape)
     return of_x, *(None if v is None else v.reshape(channels) for v in of_vectors)
 

@@ -10,10 +10,10 @@ _RUNNING = (
 )
 
 
-def _update(running, found, momentum):
+def _update(running, statistic, momentum):
     if running is not None:
         with api.no_grad():
-            running.lerp_(_in_dtype_of(running, found), momentum)
+            running.lerp_(_in_dtype_of(running, statistic), momentum)
 
 
 def by_batch(
@@ -43,11 +43,11 @@ def by_batch(
     return output, mean, variance
 
 
-def _without_history(found: Any) -> Any:
+def _without_history(statistic: Any) -> Any:
     """The statistics detached: a recorded graph of this body contains its ops, but not
     its ``no_grad``.
     """
-    return found.detach() if found.requires_grad else found
+    return statistic.detach() if statistic.requires_grad else statistic
 
 
 def _in_dtype_of(like: Any, x: Any) -> Any:
@@ -103,11 +103,11 @@ def native_batch_norm(
     """``batch_norm``, the batch's means and one over its standard deviations, which
     are empty without ``training``.
     """
-    given = x, weight, bias, running_mean, running_var
+    operands = x, weight, bias, running_mean, running_var
     if not training:
         unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
-        return _by_running(*given, eps), unused, unused.clone()
-    output, mean, variance = by_batch(*given, momentum, eps)
+        return _by_running(*operands, eps), unused, unused.clone()
+    output, mean, variance = by_batch(*operands, momentum, eps)
     return output, mean.detach(), (variance.detach() + eps).rsqrt()
 
 

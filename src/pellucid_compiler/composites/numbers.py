@@ -119,10 +119,10 @@ def result_type(first, second):
     (weight, dtype), (other_weight, other) = pairs
     if weight == other_weight:
         return api.promote_types(dtype, other)
-    return _beside(dtype, other)
+    return _with_category(dtype, other)
 
 
-def _beside(dtype, weaker):
+def _with_category(dtype, weaker):
     """``dtype``, promoted to the category of the weaker operand if that is higher."""
     deciding, other = (str(each).removeprefix("torch.") for each in (dtype, weaker))
     common = raise_category(deciding, other)

@@ -69,9 +69,9 @@ def pad_circular(x, pad):
             right,
         )
         # Elements cropped by a negative count are not repeated.
-        first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
-        middle = x.narrow(dim, first, kept) if kept != size else x
-        x = api.cat(_around(middle, dim, kept, max(left, 0), max(right, 0)), dim)
+        first, length = max(-left, 0), size + min(left, 0) + min(right, 0)
+        middle = x.narrow(dim, first, length) if length != size else x
+        x = api.cat(_around(middle, dim, length, max(left, 0), max(right, 0)), dim)
     return x
 
 

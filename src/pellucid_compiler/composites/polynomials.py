@@ -11,15 +11,15 @@ def _family(name):
     """Declares a polynomial of ``special`` for tensors and numbers."""
 
     def declare(body):
-        for given, overload in (
+        for arguments, overload in (
             ("Tensor x, Tensor n", ""),
             ("Scalar x, Tensor n", ".x_scalar"),
             ("Tensor x, Scalar n", ".n_scalar"),
         ):
-            schema = f"special_{name}{overload}({given}) -> Tensor"
+            schema = f"special_{name}{overload}({arguments}) -> Tensor"
             options = {"namespace": "special", "out": True, "tags": "pointwise"}
-            made = composite(schema, **options)(body)
-        return made
+            declared = composite(schema, **options)(body)
+        return declared
 
     return declare
 
@@ -34,20 +34,20 @@ def _evaluated(x, n, first, step, closed=None):
     x, degrees = _operands(x, n)
     before, current = api.ones_like(x), first(x)
     at_one = api.where(degrees == 1, current, 0.0)
-    found = api.where(degrees == 0, 1.0, at_one).to(x.dtype)
+    result = api.where(degrees == 0, 1.0, at_one).to(x.dtype)
     last = _greatest(degrees)
     if closed is not None and last > _LONG:
         value, inside = closed(x, degrees)
         known = (degrees > _LONG) & inside
-        found = api.where(known, value, found)
+        result = api.where(known, value, result)
         degrees = degrees.masked_fill(known, 0)
         last = _greatest(degrees)
     for k in range(1, last):
         before, current = current, step(k, x, current, before)
-        found = api.where(degrees == k + 1, current, found)
+        result = api.where(degrees == k + 1, current, result)
         if k % _LONG == 0 and not any_true((degrees > k) & current.isfinite()):
-            return api.where(degrees > k + 1, current, found)
-    return found
+            return api.where(degrees > k + 1, current, result)
+    return result
 
 
 def _operands(x, n):

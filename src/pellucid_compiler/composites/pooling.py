@@ -76,7 +76,7 @@ def _places(name, spatial, kernel, output_size, samples):
             k,
             n,
         )
-        # The samples list the dims from the last one on.
+        # The samples list the dims in reverse order.
         starts = _starts(samples[..., dims - 1 - d], n, out, k)
         taps = starts.unsqueeze(-1) + api.arange(k, device=samples.device)
         shape = [*starts.shape[:2]] + [1] * (2 * dims)

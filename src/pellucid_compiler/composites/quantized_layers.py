@@ -1,15 +1,15 @@
-"""Layers of quantized tensors and of weights of eight bits: pools, norms, cells.
+"""Layers on quantized tensors and with int8 weights: pooling, norms, recurrent cells.
 
-What is computed is in ``pellucid/ao/_quantized``.
+Implemented in ``pellucid/ao/_quantized``.
 """
 
-from pellucid_compiler.composites import api, composite, require, room
+from pellucid_compiler.composites import api, composite, framework_module, require
 
 _SEEN = {"method": False, "seen": True, "takes_parts": True}
 
 
 def _pool(dims, defaults):
-    """The schema of a pool over ``dims`` dims."""
+    """The schema of pooling over ``dims`` dims."""
     kernel, stride, padding, dilation = (f"int[{dims}] {text}" for text in defaults)
     return (
         f"quantized_max_pool{dims}d(Tensor self, {kernel}, {stride}, {padding}, "
@@ -24,19 +24,25 @@ _POOLED = "ao._quantized.arithmetic"
 @composite(_pool(1, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool1d(x, *window):
     """``max_pool1d`` of a quantized tensor, with its scale."""
-    return room(_POOLED).pool_of_greatest(api.ops.aten.max_pool1d.default, x, *window)
+    return framework_module(_POOLED).pool_of_greatest(
+        api.ops.aten.max_pool1d.default, x, *window
+    )
 
 
 @composite(_pool(2, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool2d(x, *window):
     """``max_pool2d`` of a quantized tensor, with its scale."""
-    return room(_POOLED).pool_of_greatest(api.ops.aten.max_pool2d.default, x, *window)
+    return framework_module(_POOLED).pool_of_greatest(
+        api.ops.aten.max_pool2d.default, x, *window
+    )
 
 
 @composite(_pool(3, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool3d(x, *window):
     """``max_pool3d`` of a quantized tensor, with its scale."""
-    return room(_POOLED).pool_of_greatest(api.ops.aten.max_pool3d.default, x, *window)
+    return framework_module(_POOLED).pool_of_greatest(
+        api.ops.aten.max_pool3d.default, x, *window
+    )
 
 
 @composite(
@@ -45,9 +51,11 @@ def quantized_max_pool3d(x, *window):
     out=True,
     **_SEEN,
 )
-def quantized_batch_norm(x, *given):
-    """``batch_norm`` by recorded moments, in the scale that is given."""
-    return room("ao._quantized.registry").called("batch_norm", x, *given)
+def quantized_batch_norm(x, *arguments):
+    """``batch_norm`` with running statistics; the result has the given scale."""
+    return framework_module("ao._quantized.registry").called(
+        "batch_norm", x, *arguments
+    )
 
 
 # ------------------------------------------------------------------ recurrent cells
@@ -60,9 +68,9 @@ _WEIGHTS = (
 
 
 def _sums(x, hx, weights):
-    """The sums of the input's gates and of the state's, by weights of eight bits."""
+    """The input's and the state's contributions to the gates, with int8 weights."""
     w_ih, w_hh, b_ih, b_hh, _, _, _, _, s_ih, s_hh, z_ih, z_hh = weights
-    product = room("ao._quantized.products").by_integers
+    product = framework_module("ao._quantized.products").by_integers
     return product(x, w_ih, s_ih, z_ih, b_ih), product(hx, w_hh, s_hh, z_hh, b_hh)
 
 
@@ -71,7 +79,7 @@ def _sums(x, hx, weights):
     method=False,
 )
 def quantized_lstm_cell(x, hx, *weights):
-    """``lstm_cell`` by weights of eight bits; inputs are quantized by their range."""
+    """``lstm_cell`` with int8 weights; inputs are quantized by their range."""
     require(len(hx) == 2, "quantized_lstm_cell: hx is (h, c), not {} tensors", len(hx))
     sums, of_state = _sums(x, hx[0], weights)
     entered, forgotten, new, shown = (sums + of_state).chunk(4, 1)
@@ -83,7 +91,7 @@ def quantized_lstm_cell(x, hx, *weights):
     f"quantized_gru_cell(Tensor input, Tensor hx, {_WEIGHTS}) -> Tensor", method=False
 )
 def quantized_gru_cell(x, hx, *weights):
-    """``gru_cell`` by weights of eight bits; inputs are quantized by their range."""
+    """``gru_cell`` with int8 weights; inputs are quantized by their range."""
     (r, z, n), (r_h, z_h, n_h) = (each.chunk(3, 1) for each in _sums(x, hx, weights))
     reset, update = (r + r_h).sigmoid(), (z + z_h).sigmoid()
     new = (n + reset * n_h).tanh()
@@ -95,9 +103,7 @@ def quantized_gru_cell(x, hx, *weights):
     method=False,
 )
 def quantized_rnn_relu_cell(x, hx, *weights):
-    """``rnn_relu_cell`` by weights of eight bits; inputs are quantized by their
-    range.
-    """
+    """``rnn_relu_cell`` with int8 weights; inputs are quantized by their range."""
     sums, of_state = _sums(x, hx, weights)
     return (sums + of_state).relu()
 
@@ -107,8 +113,6 @@ def quantized_rnn_relu_cell(x, hx, *weights):
     method=False,
 )
 def quantized_rnn_tanh_cell(x, hx, *weights):
-    """``rnn_tanh_cell`` by weights of eight bits; inputs are quantized by their
-    range.
-    """
+    """``rnn_tanh_cell`` with int8 weights; inputs are quantized by their range."""
     sums, of_state = _sums(x, hx, weights)
     return (sums + of_state).tanh()

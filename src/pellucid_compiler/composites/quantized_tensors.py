@@ -1,9 +1,9 @@
-"""Quantized tensors: made from numbers, read as numbers and as integers.
+"""Quantized tensors: quantization, dequantization, and their parameters.
 
-What is computed is in ``pellucid/ao/_quantized``: ``construct.py``, ``methods.py``.
+Implemented in ``pellucid/ao/_quantized``: ``construct.py``, ``methods.py``.
 """
 
-from pellucid_compiler.composites import api, composite, room
+from pellucid_compiler.composites import api, composite, framework_module
 
 _SEEN = {"seen": True, "takes_parts": True}
 _FUNCTION = {"method": False, **_SEEN}
@@ -11,22 +11,22 @@ _PUBLIC = {"method": True, "function": True, **_SEEN}
 
 
 def _construct():
-    return room("ao._quantized.construct")
+    return framework_module("ao._quantized.construct")
 
 
 def _methods():
-    return room("ao._quantized.methods")
+    return framework_module("ao._quantized.methods")
 
 
-def write_each(out, found):
+def write_each(out, values):
     """Copies results into the tensors of ``out``, in their sizes."""
-    for target, value in zip(out, found, strict=True):
+    for target, value in zip(out, values, strict=True):
         if target.shape != value.shape:
             target.resize_(value.shape)
         target.copy_(value)
 
 
-# ------------------------------------------------------------------ from numbers
+# ------------------------------------------------------------------ quantization
 
 
 @composite(
@@ -36,9 +36,9 @@ def write_each(out, found):
 )
 def quantize_each(tensors, scales, zero_points, dtype):
     """``quantize_per_tensor`` of every tensor of a list, with a scale for each."""
-    made = _construct().quantize_per_tensor
+    quantize = _construct().quantize_per_tensor
     rows = zip(tensors, scales, zero_points, strict=True)
-    return [made(x, float(s), int(z), dtype) for x, s, z in rows]
+    return [quantize(x, float(s), int(z), dtype) for x, s, z in rows]
 
 
 @composite(
@@ -64,7 +64,7 @@ def quantize_each_into(tensors, scales, zero_points, dtype, *, out):
     **_FUNCTION,
 )
 def quantize_per_tensor(x, scale, zero_point, dtype):
-    """The float32 tensor as integers of one scale: ``round(x / scale + zero_point)``.
+    """The float32 tensor quantized with one scale: ``round(x / scale + zero_point)``.
 
     ``dtype`` is ``qint8``, ``quint8`` or ``qint32``; ``scale`` and ``zero_point`` are
     numbers or tensors of one element; vectors for a list of tensors.
@@ -96,7 +96,7 @@ def quantize_per_tensor_dynamic(x, dtype, reduce_range):
     **_FUNCTION,
 )
 def quantize_per_channel(x, scales, zero_points, axis, dtype):
-    """The float32 tensor as integers, with a scale for each index of dim ``axis``.
+    """The float32 tensor quantized with a scale for each index of dim ``axis``.
 
     Zero points of a floating dtype are subtracted before the division
     (``per_channel_affine_float_qparams``).
@@ -115,7 +115,7 @@ _FORMAT = "MemoryFormat? memory_format=None"
     **_FUNCTION,
 )
 def empty_quantized(size, qtensor, *, memory_format, **options):
-    """A tensor of this size with the scales of another one, not filled."""
+    """An uninitialised tensor of this size with the scales of ``qtensor``."""
     return _construct().empty_quantized(size, qtensor, memory_format)
 
 
@@ -129,11 +129,13 @@ def choose_qparams_optimized(x, numel, n_bins, ratio, bit_width):
     ``bit_width`` bits represent with the least error: it narrows in steps of
     1 / ``n_bins`` by at most the share ``ratio``.
     """
-    found = room("ao._quantized.ranges").narrowed(x, numel, n_bins, ratio, bit_width)
-    return tuple(api.tensor([end], dtype=x.dtype) for end in found)
+    ends = framework_module("ao._quantized.ranges").narrowed(
+        x, numel, n_bins, ratio, bit_width
+    )
+    return tuple(api.tensor([end], dtype=x.dtype) for end in ends)
 
 
-# ------------------------------------------------------------------ to numbers
+# ------------------------------------------------------------------ dequantization
 
 
 @composite("dequantize.tensors(Tensor[] tensors) -> Tensor[]", **_FUNCTION)

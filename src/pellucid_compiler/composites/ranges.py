@@ -20,14 +20,14 @@ def _end(name, end):
     return end
 
 
-def _options(ends, given):
+def _options(ends, options):
     """The factory's options: the result is on the device of the ends; on Meta, even if
     another device is requested.
     """
     device = next(e.device for e in ends if isinstance(e, api.Tensor))
-    if given["device"] is None or device.type == "meta":
-        given["device"] = device
-    return given
+    if options["device"] is None or device.type == "meta":
+        options["device"] = device
+    return options
 
 
 def _between(name, base=""):

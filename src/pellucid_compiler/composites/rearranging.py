@@ -37,7 +37,7 @@ def rot90(x, k, dims):
     """
     require(
         len(dims) == 2 and x.dim() >= 2,
-        "rot90 turns in the plane of 2 dims: got dims {} of a tensor of {} dimensions",
+        "rot90 rotates in a plane of 2 dims: got dims {} of a tensor of {} dimensions",
         dims,
         x.dim(),
     )
@@ -248,8 +248,8 @@ def _triangle_places(name, row, col, inside, dtype, device):
         error=NotImplementedError,
     )
     square = api.ones(row, col, dtype=api.bool)
-    found = inside(square).nonzero().t().clone(memory_format=api.contiguous_format)
-    return found.to(device or "cpu", dtype or api.int64)
+    indices = inside(square).nonzero().t().clone(memory_format=api.contiguous_format)
+    return indices.to(device or "cpu", dtype or api.int64)
 
 
 @composite(

@@ -188,7 +188,7 @@ def _step(mode, x, state, weights):
     require(
         (rows.size(-1), hidden.size(-1)) == expected and len(rows) == len(hidden),
         "input and state have shapes {} and {}; the weights take {} and {} "
-        "features, and the rows are as many",
+        "features, and both need the same number of rows",
         rows.shape,
         hidden.shape,
         expected[0],

@@ -12,16 +12,16 @@ def _target(x, output_size, scale_factors):
         "upsampling takes either output_size or scale_factors",
     )
     spatial = x.shape[2:]
-    given = scale_factors if output_size is None else output_size
+    numbers = scale_factors if output_size is None else output_size
     require(
-        len(given) == len(spatial),
+        len(numbers) == len(spatial),
         "upsampling: {} numbers for {} dims",
-        len(given),
+        len(numbers),
         len(spatial),
     )
     if output_size is not None:
         return list(output_size), [None] * len(spatial)
-    return [floor(n * s) for n, s in zip(spatial, given, strict=True)], given
+    return [floor(n * s) for n, s in zip(spatial, numbers, strict=True)], numbers
 
 
 def _with_corners(name, out=False, core=False):

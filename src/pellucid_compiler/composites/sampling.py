@@ -160,8 +160,8 @@ def multinomial(x, num_samples, replacement, *, generator):
     shape = (*weights.shape[:-1], num_samples)
     levels = weights.new_empty(shape, dtype=api.float64).uniform_(generator=generator)
     reached = weights.cumsum(-1) / totals
-    passed = reached[..., None, :-1] < levels[..., None]
-    return passed.sum(-1)
+    exceeded = reached[..., None, :-1] < levels[..., None]
+    return exceeded.sum(-1)
 
 
 def _refuse_draw(x, num_samples):

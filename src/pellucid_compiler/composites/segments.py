@@ -40,13 +40,13 @@ def segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, ini
     start = _STARTS[reduce] if initial is None else initial
     places = _segments(data, lengths, first, axis)
     shape = [*data.shape[:axis], lengths.shape[-1], *data.shape[axis + 1 :]]
-    found = data.new_full(shape, start).scatter_reduce(
+    reduced = data.new_full(shape, start).scatter_reduce(
         axis, places, data, _SCATTERED.get(reduce, reduce)
     )
     if reduce != "mean":
-        return found
+        return reduced
     counts = lengths.reshape(*lengths.shape, *[1] * (data.dim() - lengths.dim()))
-    return found / (counts if initial is None else counts.clamp(min=1))
+    return reduced / (counts if initial is None else counts.clamp(min=1))
 
 
 def _check_lengths(data, lengths, axis, unsafe):

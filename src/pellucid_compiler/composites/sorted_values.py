@@ -41,8 +41,8 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
         rows.shape,
         shape,
     )
-    found = _places(rows, values, shape, right or side == "right")
-    return found.int() if out_int32 else found
+    positions = _places(rows, values, shape, right or side == "right")
+    return positions.int() if out_int32 else positions
 
 
 def _places(rows, values, shape, right):
@@ -101,10 +101,10 @@ def isin(elements, among, *, assume_unique, invert):
         elements = api.tensor(elements, device=among.device)
     _require_order(elements, among)
     if among.numel():
-        found = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
+        is_member = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
-        found = api.zeros_like(elements, dtype=api.bool)
-    return ~found if invert else found
+        is_member = api.zeros_like(elements, dtype=api.bool)
+    return ~is_member if invert else is_member
 
 
 @composite(
@@ -150,12 +150,12 @@ def unique_consecutive(x, return_inverse, return_counts, dim):
     differs = (slices[1:] != slices[:-1]).any(1)
     starts = api.cat((differs.new_ones(min(size, 1)), differs))
     places = starts.nonzero().squeeze(1)
-    found = rows[places]
+    distinct = rows[places]
     inverse = starts.long().cumsum(0) - 1
     ends = api.cat((places[1:], places.new_full((min(size, 1),), size)))
     nothing = places.new_empty(0)
     return (
-        found if dim is None else found.movedim(0, dim),
+        distinct if dim is None else distinct.movedim(0, dim),
         _placed(inverse, x, dim) if return_inverse else nothing,
         ends - places if return_counts else nothing,
     )

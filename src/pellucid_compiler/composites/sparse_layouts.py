@@ -1,9 +1,9 @@
-"""Sparse tensors: from parts, from dense tensors, and between layouts.
+"""Sparse tensors: construction, conversion from dense tensors, and between layouts.
 
-What is computed is in ``pellucid/sparse/_ops``: ``construct.py``, ``methods.py``.
+Implemented in ``pellucid/sparse/_ops``: ``construct.py``, ``methods.py``.
 """
 
-from pellucid_compiler.composites import api, composite, require, room
+from pellucid_compiler.composites import api, composite, framework_module, require
 
 _SEEN = {"seen": True, "takes_parts": True}
 _METHOD = {"function": False, **_SEEN}
@@ -13,14 +13,14 @@ _CALLER = {"function": False, "takes_parts": True}
 
 
 def _construct():
-    return room("sparse._ops.construct")
+    return framework_module("sparse._ops.construct")
 
 
 def _methods():
-    return room("sparse._ops.methods")
+    return framework_module("sparse._ops.methods")
 
 
-# ------------------------------------------------------------------ from parts
+# ------------------------------------------------------------------ construction
 
 _KIND = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
 _OPTIONS = f"{_KIND}bool? pin_memory=False) -> Tensor"
@@ -40,9 +40,9 @@ def sparse_coo_tensor_of_size(size, *, dtype, layout, device, pin_memory):
     **_IN_OPS,
 )
 def sparse_coo_tensor_into(size, *, out):
-    """No elements, in ``out``."""
-    made = _construct().empty_coo(size, out.dtype, out.device)
-    return room("sparse._ops.writes").write(out, made, "sparse_coo_tensor")
+    """``out`` without elements."""
+    empty = _construct().empty_coo(size, out.dtype, out.device)
+    return framework_module("sparse._ops.writes").write(out, empty, "sparse_coo_tensor")
 
 
 @composite(
@@ -67,7 +67,7 @@ def sparse_coo_tensor(
     pin_memory,
     is_coalesced,
 ):
-    """A COO tensor with ``values[k]`` at ``indices[:, k]``, of the least size that
+    """A COO tensor with ``values[k]`` at ``indices[:, k]``, of the smallest size that
     holds them unless one is given.
     """
     _construct().require_no_pins(pin_memory)
@@ -91,8 +91,8 @@ def sparse_coo_tensor(
 def _sparse_coo_tensor_with_dims_and_tensors(
     sparse_dim, dense_dim, size, indices, values, *, is_coalesced, **options
 ):
-    """A COO tensor of parts that fit each other."""
-    make = room("sparse._ops.parts").coo
+    """A COO tensor of consistent indices and values."""
+    make = framework_module("sparse._ops.parts").coo
     return make(indices, values, tuple(size), bool(is_coalesced))
 
 
@@ -110,8 +110,8 @@ _COMPRESSED = "Tensor compressed_indices, Tensor plain_indices, Tensor values"
 def sparse_compressed_tensor(
     pointers, plain, values, size=None, *, dtype, layout, device, pin_memory
 ):
-    """A tensor of the ``layout`` CSR, CSC, BSR or BSC, of the least size that holds its
-    elements unless one is given.
+    """A tensor of the ``layout`` CSR, CSC, BSR or BSC, of the smallest size that holds
+    its elements unless one is given.
     """
     _construct().require_no_pins(pin_memory)
     values = values.to(dtype=dtype or values.dtype, device=device or values.device)
@@ -119,7 +119,7 @@ def sparse_compressed_tensor(
 
 
 def _declare_compressed(kind, of_rows):
-    """``sparse_csr_tensor`` and its like, of rows or of columns."""
+    """``sparse_csr_tensor`` and the like, compressed by rows or by columns."""
     pointers, plain = ("crow", "col") if of_rows else ("ccol", "row")
     own = f"sparse_{kind}"
     head = f"{own}_tensor.{pointers}_{plain}_value"
@@ -132,11 +132,11 @@ def _declare_compressed(kind, of_rows):
             f"{own}_tensor: the layout is {own}, not {{}}",
             layout,
         )
-        given = (pointers, plain, values) if size is None else (
+        components = (pointers, plain, values) if size is None else (
             pointers, plain, values, size
         )  # fmt: skip
         op = api.ops.aten.sparse_compressed_tensor
-        return op(*given, layout=wanted, **options)
+        return op(*components, layout=wanted, **options)
 
     make.__doc__ = f"``sparse_compressed_tensor`` of the layout {own}."
     make.__name__ = make.__qualname__ = f"{own}_tensor"
@@ -154,7 +154,7 @@ sparse_bsr_tensor = _declare_compressed("bsr", True)
 sparse_bsc_tensor = _declare_compressed("bsc", False)
 
 
-# ------------------------------------------------------------------ from dense ones
+# ------------------------------------------------------------------ from dense tensors
 
 _LAYOUT = "*, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None"
 _BLOCKS = "int[2] blocksize, int? dense_dim=None"
@@ -173,7 +173,7 @@ def to_sparse(x, *, layout, blocksize, dense_dim):
 
 @composite("to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", **_CALLER)
 def to_sparse_dims(x, sparse_dim):
-    """A COO tensor of the nonzero elements, with so many sparse dims."""
+    """A COO tensor of the nonzero elements, with this number of sparse dims."""
     return x._to_sparse(sparse_dim)
 
 
@@ -190,16 +190,16 @@ def _to_sparse_dims(x, sparse_dim):
 
 
 def _declare_conversion(kind, blocked):
-    """``to_sparse_csr`` and its like, and the op that dispatch modes see."""
+    """``to_sparse_csr`` and the like, and the op that dispatch modes see."""
     name, arguments = f"to_sparse_{kind}", _BLOCKS if blocked else "int? dense_dim=None"
 
-    def seen(x, *given):
-        blocksize, dense_dim = given if blocked else (None, *given)
+    def seen(x, *arguments):
+        blocksize, dense_dim = arguments if blocked else (None, *arguments)
         layout = getattr(api, f"sparse_{kind}")
         return _methods().to_compressed(x, layout, blocksize, dense_dim)
 
-    def convert(x, *given):
-        return getattr(x, f"_{name}")(*given)
+    def convert(x, *arguments):
+        return getattr(x, f"_{name}")(*arguments)
 
     seen.__name__, convert.__name__ = f"_{name}", name
     seen.__doc__ = convert.__doc__ = f"In the layout sparse_{kind}."
@@ -227,11 +227,13 @@ def sparse_mask(x, mask):
     **_IN_OPS,
 )
 def sparse_mask_into(x, mask, *, out):
-    """The elements at the pattern of ``mask``, in ``out``."""
-    return room("sparse._ops.writes").write(out, sparse_mask(x, mask), "sparse_mask")
+    """The elements at the pattern of ``mask``, written to ``out``."""
+    return framework_module("sparse._ops.writes").write(
+        out, sparse_mask(x, mask), "sparse_mask"
+    )
 
 
-# ------------------------------------------------------------------ to dense ones
+# ------------------------------------------------------------------ to dense tensors
 
 _MASKED = "bool? masked_grad=None"
 
@@ -263,8 +265,8 @@ def _to_dense(x, dtype, masked_grad):
     takes_parts=True,
 )
 def to_dense_backward(grad, x, masked_grad):
-    """The gradient of the tensor that ``to_dense`` made strided: at its pattern, or
-    unless ``masked_grad`` all of it.
+    """The gradient of ``to_dense``: at the pattern of ``input``, or with
+    ``masked_grad=False`` dense.
     """
     if x.layout is api.strided:
         return grad.to(x.dtype)

@@ -1,9 +1,9 @@
 """Sparse tensors: queries, indices and values, resizing, products.
 
-What is computed is in ``pellucid/sparse/_ops``. Read next: sparse_layouts.py.
+Implemented in ``pellucid/sparse/_ops``. Read next: sparse_layouts.py.
 """
 
-from pellucid_compiler.composites import api, composite, room
+from pellucid_compiler.composites import api, composite, framework_module
 
 _SEEN = {"seen": True, "takes_parts": True}
 _METHOD = {"function": False, **_SEEN}
@@ -13,12 +13,12 @@ _COPY = {**_FUNCTION, "tags": "view_copy", "out": True}
 
 
 def _methods():
-    return room("sparse._ops.methods")
+    return framework_module("sparse._ops.methods")
 
 
-def written(out, found, name):
-    """``out`` with the elements of ``found``; a sparse one gets its sizes and parts."""
-    return room("sparse._ops.writes").write(out, found, name)
+def write_to(out, result, name):
+    """``out`` with the elements of ``result``; a sparse one takes its components."""
+    return framework_module("sparse._ops.writes").write(out, result, name)
 
 
 # ------------------------------------------------------------------ queries
@@ -86,7 +86,7 @@ def _indices(x):
 def values(x):
     """The values of a nested or sparse tensor; gradients pass to it."""
     if x.is_nested:
-        return room("nested._ops.methods").values(x)
+        return framework_module("nested._ops.methods").values(x)
     return _methods().values(x)
 
 
@@ -170,15 +170,15 @@ def sparse_resize_(x, size, sparse_dim, dense_dim):
 
 @composite(f"sparse_resize(Tensor self, {_SIZE}) -> Tensor", **_IN_OPS)
 def sparse_resize(x, size, sparse_dim, dense_dim):
-    """The elements in other sizes, which hold all of them."""
+    """The elements in other sizes, which must contain all of them."""
     return x.detach().clone().sparse_resize_(size, sparse_dim, dense_dim)
 
 
 @composite(f"sparse_resize.out(Tensor self, {_SIZE}, {_OUT}", **_IN_OPS)
 def sparse_resize_into(x, size, sparse_dim, dense_dim, *, out):
-    """The elements in other sizes, in ``out``."""
-    made = sparse_resize(x, size, sparse_dim, dense_dim)
-    return written(out, made, "sparse_resize")
+    """The elements in other sizes, written to ``out``."""
+    resized = sparse_resize(x, size, sparse_dim, dense_dim)
+    return write_to(out, resized, "sparse_resize")
 
 
 @composite(
@@ -191,15 +191,15 @@ def sparse_resize_and_clear_(x, size, sparse_dim, dense_dim):
 
 @composite(f"sparse_resize_and_clear(Tensor self, {_SIZE}) -> Tensor", **_IN_OPS)
 def sparse_resize_and_clear(x, size, sparse_dim, dense_dim):
-    """A tensor of other sizes without elements."""
+    """A tensor of these sizes without elements."""
     return x.detach().clone().sparse_resize_and_clear_(size, sparse_dim, dense_dim)
 
 
 @composite(f"sparse_resize_and_clear.out(Tensor self, {_SIZE}, {_OUT}", **_IN_OPS)
 def sparse_resize_and_clear_into(x, size, sparse_dim, dense_dim, *, out):
-    """No elements, in other sizes, in ``out``."""
-    made = sparse_resize_and_clear(x, size, sparse_dim, dense_dim)
-    return written(out, made, "sparse_resize_and_clear")
+    """``out`` resized, without elements."""
+    resized = sparse_resize_and_clear(x, size, sparse_dim, dense_dim)
+    return write_to(out, resized, "sparse_resize_and_clear")
 
 
 @composite(
@@ -218,8 +218,8 @@ def resize_as_sparse(x, the_template):
 
 @composite(f"resize_as_sparse.out(Tensor self, Tensor the_template, {_OUT}", **_IN_OPS)
 def resize_as_sparse_into(x, the_template, *, out):
-    """The elements in the sizes of another tensor, in ``out``."""
-    return written(out, resize_as_sparse(x, the_template), "resize_as_sparse")
+    """The elements in the sizes of another tensor, written to ``out``."""
+    return write_to(out, resize_as_sparse(x, the_template), "resize_as_sparse")
 
 
 _SOURCE = "Tensor src, bool non_blocking=False"
@@ -235,14 +235,14 @@ def copy_sparse_to_sparse_(x, src, non_blocking):
 
 @composite(f"copy_sparse_to_sparse(Tensor self, {_SOURCE}) -> Tensor", **_IN_OPS)
 def copy_sparse_to_sparse(x, src, non_blocking):
-    """What ``x`` becomes as a copy of ``src``."""
+    """The result of ``x.copy_(src)``, in a new tensor."""
     return x.detach().clone().copy_(src, non_blocking)
 
 
 @composite(f"copy_sparse_to_sparse.out(Tensor self, {_SOURCE}, {_OUT}", **_IN_OPS)
 def copy_sparse_to_sparse_into(x, src, non_blocking, *, out):
-    """What ``x`` becomes as a copy of ``src``, in ``out``."""
-    return written(out, copy_sparse_to_sparse(x, src, non_blocking), "copy")
+    """The result of ``x.copy_(src)``, written to ``out``."""
+    return write_to(out, copy_sparse_to_sparse(x, src, non_blocking), "copy")
 
 
 # ------------------------------------------------------------------ products
@@ -261,7 +261,7 @@ def hspmm(mat1, mat2):
 @composite(f"hspmm.out({_FACTORS}, {_OUT}", **_FUNCTION)
 def hspmm_into(mat1, mat2, *, out):
     """The product with a dense matrix, its rows in ``out``."""
-    return written(out, hspmm(mat1, mat2), "hspmm")
+    return write_to(out, hspmm(mat1, mat2), "hspmm")
 
 
 @composite("smm(Tensor self, Tensor mat2) -> Tensor", takes_parts=True)
@@ -281,16 +281,16 @@ def sspaddmm(x, mat1, mat2, *, beta, alpha):
 
 @composite(f"sspaddmm.out({_SUM}, Tensor(a!) out) -> Tensor(a!)", **_FUNCTION)
 def sspaddmm_into(x, mat1, mat2, *, beta, alpha, out):
-    """``sspaddmm`` in ``out``."""
-    found = sspaddmm(x, mat1, mat2, beta=beta, alpha=alpha)
-    return written(out, found, "sspaddmm")
+    """``sspaddmm`` written to ``out``."""
+    result = sspaddmm(x, mat1, mat2, beta=beta, alpha=alpha)
+    return write_to(out, result, "sspaddmm")
 
 
 @composite(f"sparse_sampled_addmm({_SUM}) -> Tensor", namespace="sparse", **_SEEN)
 def sparse_sampled_addmm(x, mat1, mat2, *, beta, alpha):
     """``alpha * (mat1 @ mat2)`` at the pattern of ``self``, plus ``beta * self``."""
-    found = room("sparse._ops.products").sampled_addmm
-    return found(x, mat1, mat2, beta=beta, alpha=alpha)
+    sampled_addmm = framework_module("sparse._ops.products").sampled_addmm
+    return sampled_addmm(x, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @composite(
@@ -299,9 +299,9 @@ def sparse_sampled_addmm(x, mat1, mat2, *, beta, alpha):
     **_SEEN,
 )
 def sparse_sampled_addmm_into(x, mat1, mat2, *, beta, alpha, out):
-    """``sparse_sampled_addmm`` in ``out``."""
-    found = sparse_sampled_addmm(x, mat1, mat2, beta=beta, alpha=alpha)
-    return written(out, found, "sparse_sampled_addmm")
+    """``sparse_sampled_addmm`` written to ``out``."""
+    result = sparse_sampled_addmm(x, mat1, mat2, beta=beta, alpha=alpha)
+    return write_to(out, result, "sparse_sampled_addmm")
 
 
 @composite(
@@ -314,5 +314,5 @@ def embedding_sparse_backward(
     grad, indices, num_weights, padding_idx, scale_grad_by_freq
 ):
     """The gradient of a table: a COO tensor of the rows that were read."""
-    made = room("sparse._ops.embedding").gradient
-    return made(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+    gradient = framework_module("sparse._ops.embedding").gradient
+    return gradient(grad, indices, num_weights, padding_idx, scale_grad_by_freq)

@@ -7,11 +7,11 @@ from pellucid_compiler.composites.linalg_checks import plain
 _LEAST_ENVELOPE = 1e-11
 
 
-def _settled(name, n_fft, hop_length, win_length, window):
+def _hop_and_length(name, n_fft, hop_length, win_length, window):
     """The hop between frames and the length of the window."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
-    require(hop > 0, "{}: pieces {} apart; hop_length is 1 or more", name, hop)
+    require(hop > 0, "{}: hop_length is {}; give 1 or more", name, hop)
     require(
         0 < length <= n_fft,
         "{}: a window of {} points does not fit n_fft={}: win_length is "
@@ -29,7 +29,7 @@ def _settled(name, n_fft, hop_length, win_length, window):
     return hop, length
 
 
-def _filled(window, length, n_fft, like):
+def _padded_window(window, length, n_fft, like):
     """The window zero-padded on both sides to ``n_fft``; by default ones."""
     if window is None:
         window = like.new_ones(length, dtype=like.dtype.to_real())
@@ -107,20 +107,20 @@ def stft(
     require(
         x.dim() in (1, 2), "stft takes (time) or (batch, time), not {} dims", x.dim()
     )
-    hop, length = _settled("stft", n_fft, hop_length, win_length, window)
+    hop, length = _hop_and_length("stft", n_fft, hop_length, win_length, window)
     batch = x if x.dim() == 2 else x.unsqueeze(0)
     if center or align_to_window:
         side = n_fft // 2 if center else (n_fft - length) // 2
         mode = pad_mode if center else "constant"
         pad = api.nn.functional.pad
         batch = pad(batch.unsqueeze(0), [side, side], mode).squeeze(0)
-    pieces = _framed(batch, n_fft, hop)
+    frames = _framed(batch, n_fft, hop)
     if window is not None or length < n_fft:
-        pieces = pieces * _filled(window, length, n_fft, batch)
+        frames = frames * _padded_window(window, length, n_fft, batch)
     if onesided is None:
-        onesided = not pieces.is_complex()
+        onesided = not frames.is_complex()
     transform = api.fft.rfft if onesided else api.fft.fft
-    spectra = transform(pieces, norm="ortho" if normalized else None).transpose(1, 2)
+    spectra = transform(frames, norm="ortho" if normalized else None).transpose(1, 2)
     spectra = spectra if x.dim() == 2 else spectra.squeeze(0)
     return spectra if as_complex else api.view_as_real(spectra)
 
@@ -128,7 +128,7 @@ def stft(
 def _framed(batch, n_fft, hop):
     require(
         0 < n_fft <= batch.size(-1),
-        "stft: pieces of n_fft={} points do not fit a signal of {}",
+        "stft: frames of n_fft={} points do not fit a signal of {}",
         n_fft,
         batch.size(-1),
     )
@@ -166,9 +166,9 @@ def istft(
     _require_spectra(x)
     _advise_window("istft", window)
     batch = x if x.dim() == 3 else x.unsqueeze(0)
-    hop, width = _settled("istft", n_fft, hop_length, win_length, window)
+    hop, width = _hop_and_length("istft", n_fft, hop_length, win_length, window)
     _require_frequencies(batch.shape[1], n_fft, onesided, return_complex)
-    weights = _filled(window, width, n_fft, batch)
+    weights = _padded_window(window, width, n_fft, batch)
     transform = api.fft.ifft if return_complex else api.fft.irfft
     norm = "ortho" if normalized else None
     values = transform(batch.transpose(1, 2), n_fft, norm=norm)
@@ -194,7 +194,7 @@ def _require_spectra(x):
     )
     require(
         x.dim() in (2, 3) and x.numel() > 0,
-        "istft takes (frequencies, pieces), or a batch of them, not empty; "
+        "istft takes (frequencies, frames), or a batch of them, not empty; "
         "got shape {}",
         x.shape,
     )
@@ -227,12 +227,12 @@ def _require_weights(envelope):
     )
 
 
-def _overlapped(pieces, hop):
+def _overlapped(frames, hop):
     """Overlap-add of frames (batch, frames, points), each ``hop`` after the one
     before.
     """
-    batch, count, size = pieces.shape
-    steps = hop * api.arange(count, device=pieces.device).unsqueeze(1)
-    places = (steps + api.arange(size, device=pieces.device)).flatten()
-    total = pieces.new_zeros(batch, size + hop * (count - 1))
-    return total.index_add(1, places, pieces.flatten(1))
+    batch, count, size = frames.shape
+    steps = hop * api.arange(count, device=frames.device).unsqueeze(1)
+    places = (steps + api.arange(size, device=frames.device)).flatten()
+    total = frames.new_zeros(batch, size + hop * (count - 1))
+    return total.index_add(1, places, frames.flatten(1))

@@ -63,7 +63,7 @@ def nanquantile(x, q, dim, keepdim, *, interpolation):
     return _quantile(x, q, dim, keepdim, interpolation, skip_nan=True)
 
 
-def _quantile(x, q, dim, keepdim, how, skip_nan):
+def _quantile(x, q, dim, keepdim, interpolation, skip_nan):
     require(
         x.dtype in (api.float32, api.float64),
         "quantile takes float32 or float64, not {}",
@@ -71,10 +71,10 @@ def _quantile(x, q, dim, keepdim, how, skip_nan):
     )
     require(x.numel() != 0, "quantile of an empty tensor")
     require(
-        how in _INTERPOLATIONS,
+        interpolation in _INTERPOLATIONS,
         "interpolation is one of {}, not {!r}",
         _INTERPOLATIONS,
-        how,
+        interpolation,
     )
     q = _ratios(x, q)
     flat = x.flatten() if dim is None else x
@@ -86,16 +86,16 @@ def _quantile(x, q, dim, keepdim, how, skip_nan):
         last = (~invalid).sum(-1, keepdim=True).to(x.dtype) - 1
     ranks = (q.reshape(-1) * last).clamp(min=0)
     ranks = ranks.expand(*ordered.shape[:-1], q.numel())
-    found = _between(ordered, ranks, how)
+    quantiles = _between(ordered, ranks, interpolation)
     if not skip_nan:
-        found = found.masked_fill(invalid.any(-1, keepdim=True), math.nan)
-    found = found.movedim(-1, 0)
+        quantiles = quantiles.masked_fill(invalid.any(-1, keepdim=True), math.nan)
+    quantiles = quantiles.movedim(-1, 0)
     if keepdim:
         result_shape = [1] * x.dim() if dim is None else list(x.shape)
         if dim is not None and result_shape:
             result_shape[dim] = 1
-        found = found.reshape(-1, *result_shape)
-    return found[0] if q.dim() == 0 else found
+        quantiles = quantiles.reshape(-1, *result_shape)
+    return quantiles[0] if q.dim() == 0 else quantiles
 
 
 def _ratios(x, q):
@@ -107,13 +107,15 @@ def _ratios(x, q):
     return api.full((), float(q), dtype=x.dtype, device=x.device)
 
 
-def _between(ordered, ranks, how):
+def _between(ordered, ranks, interpolation):
     """The elements of rows at fractional ``ranks``."""
-    rounding = {"lower": "floor", "higher": "ceil", "nearest": "round"}.get(how)
+    rounding = {"lower": "floor", "higher": "ceil", "nearest": "round"}.get(
+        interpolation
+    )
     if rounding:
         return ordered.gather(-1, getattr(ranks, rounding)().long())
     low, high = ranks.floor().long(), ranks.ceil().long()
-    part = ranks - low if how == "linear" else api.full_like(ranks, 0.5)
+    part = ranks - low if interpolation == "linear" else api.full_like(ranks, 0.5)
     return ordered.gather(-1, low).lerp(ordered.gather(-1, high), part)
 
 
@@ -154,10 +156,10 @@ def cov(x, *, correction, fweights, aweights):
     _check_weights("aweights", aweights, rows.shape[1])
     if not (rows.is_floating_point() or rows.is_complex()):
         rows = rows.to(api.get_default_dtype())
-    given = [w for w in (fweights, aweights) if w is not None]
-    if not given:
+    factors = [w for w in (fweights, aweights) if w is not None]
+    if not factors:
         return _covariances(rows, correction)
-    weights = math.prod(given[1:], start=given[0])
+    weights = math.prod(factors[1:], start=factors[0])
     total = weights.sum()
     centered = rows - (rows * weights).sum(1, keepdim=True) / total
     excess = correction
@@ -203,11 +205,11 @@ def _covariances(rows, correction):
 @composite("corrcoef(Tensor self) -> Tensor")
 def corrcoef(x):
     """The correlations of variables (rows) over observations (columns)."""
-    found = x.cov()
-    if found.dim() == 0:
-        return found / found
-    deviation = found.diagonal().real.sqrt()
-    ratio = found / deviation.unsqueeze(1) / deviation
+    covariances = x.cov()
+    if covariances.dim() == 0:
+        return covariances / covariances
+    deviation = covariances.diagonal().real.sqrt()
+    ratio = covariances / deviation.unsqueeze(1) / deviation
     if ratio.is_complex():
         return api.complex(ratio.real.clamp(-1, 1), ratio.imag.clamp(-1, 1))
     return ratio.clamp(-1, 1)

@@ -38,19 +38,21 @@ def move_dims(x, source, destination):
     """The dims ``source`` moved to ``destination``, the others in their order."""
     require(
         len(source) == len(destination),
-        "movedim: {} sources for {} destinations: give as many of each",
+        "movedim: {} sources for {} destinations: give equal numbers",
         len(source),
         len(destination),
     )
     rank = x.dim()
-    taken = [wrapped(d, rank) for d in source]
+    sources = [wrapped(d, rank) for d in source]
     places = [wrapped(d, rank) for d in destination]
-    for name, dims in (("source", taken), ("destination", places)):
+    for name, dims in (("source", sources), ("destination", places)):
         distinct = len(set(dims)) == len(dims)
         require(distinct, "movedim: {} {} names a dimension twice", name, dims)
-    found = dict(zip(places, taken, strict=True))
-    rest = iter([d for d in range(rank) if d not in taken])
-    return x.permute([found[d] if d in found else next(rest) for d in range(rank)])
+    source_at = dict(zip(places, sources, strict=True))
+    rest = iter([d for d in range(rank) if d not in sources])
+    return x.permute(
+        [source_at[d] if d in source_at else next(rest) for d in range(rank)]
+    )
 
 
 @composite(
@@ -60,10 +62,10 @@ def move_dims(x, source, destination):
 def move_dim(x, source, destination):
     """The dim ``source`` moved to ``destination``."""
     rank = x.dim()
-    taken, place = wrapped(source, rank), wrapped(destination, rank)
+    moved, place = wrapped(source, rank), wrapped(destination, rank)
     order = list(range(rank))
     if order:
-        order.insert(place, order.pop(taken))
+        order.insert(place, order.pop(moved))
     return x.permute(order)
 
 

@@ -1,4 +1,4 @@
-"""torchvision's reading and writing of images, by Pillow.
+"""torchvision's reading and writing of images, implemented with Pillow.
 
 Images are (channels, height, width) of uint8; files are vectors of bytes.
 """
@@ -16,9 +16,9 @@ from pellucid._library.registration import Library
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# ImageReadMode: how Pillow calls it; 0 leaves an image as it is.
+# Pillow's name of each ImageReadMode; 0 leaves an image unchanged.
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-# What an image of another mode is read as where it is to be left as it is.
+# The mode to which ImageReadMode 0 converts images of other modes.
 _PLAIN = {"1": "L", "P": "RGB", "PA": "RGBA", "YCbCr": "RGB", "CMYK": "RGB"}
 _LIBRARY = Library("image", "DEF")
 _BODIES: dict[str, Callable[..., Any]] = {}
@@ -38,7 +38,7 @@ def define() -> None:
         import PIL  # noqa: F401
     except ImportError as error:
         raise OSError(
-            "torchvision's images are read and written by Pillow here, which is not "
+            "torchvision's images are read and written with Pillow, which is not "
             "installed: pip install pillow"
         ) from error
     for schema, body in _BODIES.items():
@@ -111,10 +111,10 @@ def _loaded(image: Image, mode: int) -> Image:
     if not mode and image.mode == "P" and "transparency" in image.info:
         wanted = "RGBA"
     if wanted == "L" and image.format == "JPEG":
-        image.draft("L", None)  # the luminance as it is stored
+        image.draft("L", None)  # the stored luminance
     if image.mode.startswith("I"):
         raise RuntimeError(
-            "images of 16 bits per channel have no dtype here; convert them by Pillow"
+            "images of 16 bits per channel are not supported; convert them with Pillow"
         )
     try:
         return image if wanted in (None, image.mode) else image.convert(wanted)
@@ -136,8 +136,8 @@ def _decoded(data: Tensor, mode: int, upright: bool, kind: str) -> Tensor:
     from PIL import ImageOps
 
     image = _opened(data, kind)
-    found = _loaded(image, mode)
-    return _pixels(ImageOps.exif_transpose(found) if upright else found)
+    decoded = _loaded(image, mode)
+    return _pixels(ImageOps.exif_transpose(decoded) if upright else decoded)
 
 
 @_op("decode_png(Tensor data, int mode, bool apply_exif_orientation=False) -> Tensor")

@@ -1,7 +1,7 @@
 """torchvision's ops on boxes and deformed patches, by ops of the catalogue.
 
-Gradients follow from those; the ops that torchvision's own backward functions call are
-here too. Read ``pellucid_compiler/catalogue/regions.py`` and ``detection.py``.
+Gradients follow from those; the ops that torchvision's backward functions call are
+here, too. Read ``pellucid_compiler/catalogue/regions.py`` and ``detection.py``.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def define() -> None:
 
 @_op("_cuda_version() -> int")
 def cuda_version() -> int:
-    """Of no CUDA."""
+    """-1: built without CUDA."""
     return -1
 
 
 @_op("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The places of the boxes that overlap no better one too much, the best first."""
+    """The indices of the boxes that no better box suppresses, best first."""
     if boxes.dim() != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"nms: boxes are (N, 4), {tuple(boxes.shape)} was given")
     if scores.shape != boxes.shape[:1]:
@@ -65,7 +65,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 def _largest_bin(
     rois: Tensor, scale: float, pooled: tuple[int, int], more: int
 ) -> list[int]:
-    """How many elements the largest bin spans in height and width, and ``more``."""
+    """How many elements the largest bin spans in height and width, plus ``more``."""
     if len(rois) == 0:
         return [1, 1]
     sizes = (rois[:, 3:5] - rois[:, 1:3]).detach().amax(0).double() * scale
@@ -76,7 +76,7 @@ def _largest_bin(
 def _sampling(
     rois: Tensor, scale: float, pooled: tuple[int, int], sampling_ratio: int
 ) -> tuple[int, int, bool]:
-    """How many samples the largest bin has, and whether each has its own number."""
+    """How many samples the largest bin has, and whether their number varies by bin."""
     if sampling_ratio > 0:
         return sampling_ratio, sampling_ratio, False
     height, width = _largest_bin(rois, scale, pooled, 0)
@@ -84,7 +84,7 @@ def _sampling(
 
 
 def _stand_in(grad: Tensor, *sizes: int) -> Tensor:
-    """For the image, of which a linear op's derivative reads the sizes alone."""
+    """Replaces the image: the derivative of a linear op reads only its sizes."""
     return grad.new_zeros(()).expand(sizes)
 
 
@@ -103,10 +103,10 @@ def roi_align(
 ) -> Tensor:
     """The mean of bilinear samples in every bin."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._roi_align(
+    pooled: Tensor = pellucid.ops.pellucid._roi_align(
         x, rois, scale, height, width, *sampled, aligned
     )
-    return found
+    return pooled
 
 
 @_op(
@@ -119,10 +119,10 @@ def roi_align_backward(
     """The gradient of the image."""
     *image, sampling_ratio, aligned = rest
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._roi_align_backward(
+    grad_image: Tensor = pellucid.ops.pellucid._roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled, aligned
     )
-    return found
+    return grad_image
 
 
 @_op(
@@ -132,7 +132,7 @@ def roi_align_backward(
 def ps_roi_align(
     x: Tensor, rois: Tensor, scale: float, height: int, width: int, sampling_ratio: int
 ) -> Any:
-    """``roi_align`` whose bins read channels of their own, and which they are."""
+    """``roi_align`` in which each bin reads its own channel, and these channels."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
     return pellucid.ops.pellucid._ps_roi_align(x, rois, scale, height, width, *sampled)
 
@@ -153,15 +153,15 @@ def ps_roi_align_backward(
 ) -> Tensor:
     """The gradient of the image."""
     sampled = _sampling(rois, scale, (height, width), sampling_ratio)
-    found: Tensor = pellucid.ops.pellucid._ps_roi_align_backward(
+    grad_image: Tensor = pellucid.ops.pellucid._ps_roi_align_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *sampled
     )
-    return found
+    return grad_image
 
 
 @_op(f"roi_pool(Tensor input, {_REGIONS}, {_BINS}) -> (Tensor, Tensor)")
 def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
-    """The greatest element of every bin, and its place in the image."""
+    """The greatest element of every bin, and its index in the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
     return pellucid.ops.pellucid._roi_pool(x, rois, scale, height, width, *largest)
 
@@ -171,21 +171,21 @@ def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> 
     "-> Tensor"
 )
 def roi_pool_backward(grad: Tensor, rois: Tensor, places: Tensor, *rest: Any) -> Tensor:
-    """The gradient of the image: each bin's goes to its greatest element."""
+    """The gradient of the image: that of a bin goes to its greatest element."""
     *_, batch, channels, height, width = rest
     area = height * width
     channel = pellucid.arange(channels, device=grad.device)[:, None, None]
     plane = rois[:, 0].long()[:, None, None, None] * channels + channel
     flat = plane * area + places.clamp(min=0)
-    held = grad.masked_fill(places < 0, 0)
-    found = grad.new_zeros(batch * channels * area)
-    found.index_add_(0, flat.reshape(-1), held.reshape(-1))
-    return found.view(batch, channels, height, width)
+    counted = grad.masked_fill(places < 0, 0)
+    grad_image = grad.new_zeros(batch * channels * area)
+    grad_image.index_add_(0, flat.reshape(-1), counted.reshape(-1))
+    return grad_image.view(batch, channels, height, width)
 
 
 @_op(f"ps_roi_pool(Tensor input, {_REGIONS}, {_BINS}) -> (Tensor, Tensor)")
 def ps_roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> Any:
-    """The mean of every bin in channels of its own, and which they are."""
+    """The mean of every bin in its own channel, and these channels."""
     largest = _largest_bin(rois, scale, (height, width), 3)
     return pellucid.ops.pellucid._ps_roi_pool(x, rois, scale, height, width, *largest)
 
@@ -205,10 +205,10 @@ def ps_roi_pool_backward(
 ) -> Tensor:
     """The gradient of the image."""
     largest = _largest_bin(rois, scale, (height, width), 3)
-    found: Tensor = pellucid.ops.pellucid._ps_roi_pool_backward(
+    grad_image: Tensor = pellucid.ops.pellucid._ps_roi_pool_backward(
         grad, _stand_in(grad, *image), rois, scale, height, width, *largest
     )
-    return found
+    return grad_image
 
 
 # ---------------------------------------------------------------- deformed convolution
@@ -223,7 +223,7 @@ def deform_conv2d(
     bias: Tensor,
     *numbers: Any,
 ) -> Tensor:
-    """A convolution that reads its patches at moved places."""
+    """A convolution that reads its patches at shifted positions."""
     *spatial, groups, offset_groups, use_mask = numbers
     out, _, *kernel = weight.shape
     _check_deformed(x, weight, offset, spatial, groups)
@@ -241,8 +241,8 @@ def deform_conv2d(
     batch, size = len(x), columns.shape[-2:]
     columns = columns.reshape(batch, groups, -1, size[0] * size[1])
     rows = weight.reshape(1, groups, out // groups, -1)
-    found: Tensor = (rows @ columns).view(batch, out, *size)
-    return found + bias.view(1, -1, 1, 1)
+    convolved: Tensor = (rows @ columns).view(batch, out, *size)
+    return convolved + bias.view(1, -1, 1, 1)
 
 
 def _check_deformed(
@@ -272,13 +272,13 @@ def _check_deformed(
     f"_deform_conv2d_backward(Tensor grad, {_DEFORMED}) "
     "-> (Tensor, Tensor, Tensor, Tensor, Tensor)"
 )
-def deform_conv2d_backward(grad: Tensor, *given: Any) -> Any:
+def deform_conv2d_backward(grad: Tensor, *arguments: Any) -> Any:
     """The gradients of input, weight, offset, mask and bias."""
     with pellucid.enable_grad():
-        tensors = [tensor.detach().requires_grad_() for tensor in given[:5]]
-        found = deform_conv2d(*tensors, *given[5:])
+        tensors = [tensor.detach().requires_grad_() for tensor in arguments[:5]]
+        result = deform_conv2d(*tensors, *arguments[5:])
     return pellucid.autograd.grad(
-        found, tensors, grad, allow_unused=True, materialize_grads=True
+        result, tensors, grad, allow_unused=True, materialize_grads=True
     )
 
 
@@ -292,7 +292,7 @@ def deform_conv2d_backward(grad: Tensor, *given: Any) -> Any:
     "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
 )
 def of_quantized(*args: Any) -> Any:
-    """Refused: there are no quantized tensors."""
+    """Refused: the ops are not implemented for quantized tensors."""
     raise NotImplementedError(
-        "torchvision's ops on quantized tensors are not offered: give float tensors"
+        "torchvision's ops on quantized tensors are not implemented: give float tensors"
     )

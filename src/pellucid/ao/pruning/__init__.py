@@ -1,4 +1,4 @@
-"""``torch.ao.pruning``: masks on weights, and schedules of their levels."""
+"""``torch.ao.pruning``: masks of weights, and schedules of sparsity levels."""
 
 from pellucid.ao.pruning._modules import (
     FakeSparsity,

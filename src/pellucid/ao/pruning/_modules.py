@@ -15,8 +15,8 @@ __all__ = [
 
 
 class FakeSparsity(nn.Module):
-    """A parametrization: the weight times ``mask``, which is not in the state of
-    the model (a sparsifier has it).
+    """A parametrization: the weight times ``mask``, which is part of the
+    sparsifier's state, not of the model's.
     """
 
     mask: Tensor
@@ -26,7 +26,7 @@ class FakeSparsity(nn.Module):
         self.register_buffer("mask", mask, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The elements that the mask keeps; zeros for the others."""
+        """The weight times the mask."""
         if self.mask.shape != x.shape:
             raise AssertionError(
                 f"a mask of shape {tuple(self.mask.shape)} for a weight of "
@@ -36,23 +36,27 @@ class FakeSparsity(nn.Module):
 
 
 def module_to_fqn(model: nn.Module, module: nn.Module, prefix: str = "") -> str | None:
-    """The name of ``module`` within ``model``, "0.linear"; None if it is not there."""
-    for name, found in model.named_modules():
-        if found is module:
+    """The name of ``module`` within ``model``, "0.linear"; None if it is not a
+    submodule.
+    """
+    for name, submodule in model.named_modules():
+        if submodule is module:
             return prefix + name
     return None
 
 
 def fqn_to_module(model: nn.Module | None, path: str) -> Any:
     """The module or tensor of this name; None if there is none."""
-    found: Any = model
+    item: Any = model
     for name in path.split(".") if path else ():
-        found = getattr(found, name, None)
-    return found
+        item = getattr(item, name, None)
+    return item
 
 
 def get_arg_info_from_tensor_fqn(model: nn.Module, tensor_fqn: str) -> dict[str, Any]:
-    """The tensor's name apart: the module, its name, and the tensor's name there."""
+    """The parts of the tensor's name: the module, its name, and the tensor's name in
+    it.
+    """
     module_fqn, _, tensor_name = tensor_fqn.rpartition(".")
     return {
         "module_fqn": module_fqn,

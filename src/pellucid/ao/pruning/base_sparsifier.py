@@ -1,4 +1,4 @@
-"""``BaseSparsifier``: masks on the weights of a model, that steps compute again.
+"""``BaseSparsifier``: masks of a model's weights, which each step recomputes.
 
 Read next: sparsifiers.py, which says what masks are, and schedulers.py.
 """
@@ -22,14 +22,15 @@ from pellucid.nn.utils import parametrize
 
 __all__ = ["BaseSparsifier"]
 
-# What a group says of its tensor that a state dict does not hold.
+# Entries of a group that are not part of the state dict.
 _OF_THE_MODEL = ("module", "module_fqn", "tensor_name")
 
 
 class BaseSparsifier(ABC):
-    """Gives weights of a model masks. A subclass computes them in ``update_mask``.
+    """Adds masks to weights of a model. A subclass computes them in ``update_mask``.
 
-    ``defaults`` are options of every weight; those in its configuration go before.
+    ``defaults`` are options of every weight; those in its configuration take
+    precedence.
 
     Example::
 
@@ -72,10 +73,10 @@ class BaseSparsifier(ABC):
         return {"state": self.state, "groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> None:
-        """Takes the masks of :meth:`state_dict` to the prepared model.
+        """Loads the masks of :meth:`state_dict` into the prepared model.
 
-        Raises RuntimeError for weights that have no mask here, unless ``strict`` is
-        false.
+        Raises RuntimeError for weights without a mask in this model, unless ``strict``
+        is false.
         """
         groups = []
         for group in deepcopy(state_dict["groups"]):
@@ -102,7 +103,7 @@ class BaseSparsifier(ABC):
             raise RuntimeError("the sparsifier has no model yet: call prepare()")
         return get_arg_info_from_tensor_fqn(self.model, tensor_fqn)
 
-    # From dense weights to masked ones and back
+    # Conversion between dense and masked weights
 
     def make_config_from_model(
         self,
@@ -115,8 +116,8 @@ class BaseSparsifier(ABC):
         self.config = [{"tensor_fqn": f"{n}.weight" if n else "weight"} for n in names]
 
     def prepare(self, model: nn.Module, config: list[dict[str, Any]] | None) -> None:
-        """Gives each weight of ``config`` a mask of ones; of all linear layers, if it
-        is None. An entry names the weight, as ``"tensor_fqn"``, beside options.
+        """Adds a mask of ones to each weight of ``config``, or of all linear layers if
+        it is None. An entry has the weight's name, ``"tensor_fqn"``, and options.
         """
         self.model, self.config = model, config
         if config is None:
@@ -146,7 +147,7 @@ class BaseSparsifier(ABC):
             parametrize.register_parametrization(module, name, FakeSparsity(mask))
 
     def step(self, use_path: bool = True) -> None:
-        """Computes all masks again, unless ``enable_mask_update`` is false."""
+        """Recomputes all masks, unless ``enable_mask_update`` is false."""
         if not self.enable_mask_update:
             return
         with pellucid.no_grad():
@@ -160,18 +161,19 @@ class BaseSparsifier(ABC):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Ends the masks: weights are parameters again, with zeros where masks have.
+        """Removes the masks: weights become parameters again, multiplied by their
+        masks.
 
-        Options that are to be kept, by names or by names of modules, are in a dict
+        Options to keep, given by name or per module, are stored in a dict
         ``sparse_params`` of each module.
         """
         for group in self.groups:
             module, name = group["module"], group["tensor_name"]
             parametrize.remove_parametrizations(module, name, leave_parametrized=True)
-            kept = [*(params_to_keep or ())]
-            kept += (params_to_keep_per_layer or {}).get(group["module_fqn"], ())
-            if kept:
-                module.sparse_params = {option: group[option] for option in kept}
+            options = [*(params_to_keep or ())]
+            options += (params_to_keep_per_layer or {}).get(group["module_fqn"], ())
+            if options:
+                module.sparse_params = {option: group[option] for option in options}
 
     def convert(
         self,
@@ -180,7 +182,7 @@ class BaseSparsifier(ABC):
         inplace: bool = False,
         parameterization: type[nn.Module] = FakeSparsity,
     ) -> nn.Module:
-        """The module, or a copy unless ``inplace``, where each layer with a mask became
+        """The module, or a copy unless ``inplace``, with each masked layer replaced by
         ``mapping[type(layer)].from_dense(layer)``.
         """
         if mapping is None:
@@ -201,8 +203,8 @@ class BaseSparsifier(ABC):
 
 
 def _mask_of(module: nn.Module | None, tensor_name: str) -> FakeSparsity | None:
-    """The parametrization of the tensor that holds its mask."""
+    """The parametrization that has the tensor's mask."""
     if module is None or not parametrize.is_parametrized(module, tensor_name):
         return None
-    found = module.parametrizations[tensor_name]
-    return next((p for p in found if isinstance(p, FakeSparsity)), None)
+    parametrizations = module.parametrizations[tensor_name]
+    return next((p for p in parametrizations if isinstance(p, FakeSparsity)), None)

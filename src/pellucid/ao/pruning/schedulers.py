@@ -1,4 +1,4 @@
-"""How the level of sparsity changes from step to step."""
+"""Schedules of sparsity levels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["BaseScheduler", "CubicSL", "LambdaSL"]
 
 class BaseScheduler(ABC):
     """Sets ``sparsity_level`` of the groups of a sparsifier: ``step()`` after each of
-    its steps. A subclass computes the levels in ``get_sl``, from ``base_sl``, those at
-    first, and ``last_epoch``, the number of steps.
+    its steps. A subclass computes the levels in ``get_sl``, from ``base_sl``, the
+    initial levels, and ``last_epoch``, the number of steps.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class BaseScheduler(ABC):
             print(f"{at}sparsity level of group {group} is {sl:.4e}")
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it but the sparsifier."""
+        """The state, without the sparsifier."""
         return {k: v for k, v in vars(self).items() if k != "sparsifier"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what :meth:`state_dict` gave."""
+        """Loads the result of :meth:`state_dict`."""
         vars(self).update(state_dict)
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class BaseScheduler(ABC):
         )
 
     def _make_sure_a_list(self, var: Any) -> list[Any]:
-        """One for each group."""
+        """A list with one value per group."""
         count = len(self.sparsifier.groups)
         if not isinstance(var, (list, tuple)):
             return [var] * count
@@ -82,7 +82,9 @@ class BaseScheduler(ABC):
 
 
 class LambdaSL(BaseScheduler):
-    """The first levels times ``sl_lambda(step)``, a function or one for each group."""
+    """The initial levels times ``sl_lambda(step)``, a function or a list with one per
+    group.
+    """
 
     def __init__(
         self,
@@ -102,10 +104,10 @@ class LambdaSL(BaseScheduler):
 
 
 class CubicSL(BaseScheduler):
-    """From ``init_sl`` to the first levels ``s``: ``s + (init_sl - s) * (1 - p) ** 3``
-    (Zhu and Gupta 2017), where p goes from 0 at step ``init_t`` to 1 after ``total_t``
-    times ``delta_t`` steps. Before ``init_t`` the level is ``init_sl``, or 0 if
-    ``initially_zero``. Each option is of all groups, or a list.
+    """From ``init_sl`` to the initial levels ``s``: ``s + (init_sl - s) * (1 - p) **
+    3`` (Zhu and Gupta 2017), where p goes from 0 at step ``init_t`` to 1 after
+    ``total_t`` times ``delta_t`` steps. Before ``init_t`` the level is ``init_sl``, or
+    0 if ``initially_zero``. Each option applies to all groups, or is a list.
     """
 
     def __init__(

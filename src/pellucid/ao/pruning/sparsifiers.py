@@ -1,4 +1,4 @@
-"""Masks by the norms of blocks, and masks of bands."""
+"""Masks by norms of blocks, and band masks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NORMS: dict[int, Callable[[Tensor], Tensor]] = {1: Tensor.abs, 2: Tensor.square
 
 
 class WeightNormSparsifier(BaseSparsifier):
-    """Removes the blocks of a matrix whose mean size is the least: the share
+    """Removes the blocks of a matrix with the smallest mean magnitude: the fraction
     ``sparsity_level`` of all blocks.
 
-    Blocks have ``sparse_block_shape`` (rows, columns). Of a block that is removed,
-    ``zeros_per_block`` elements become 0, those of least size; by default all. Sizes
-    are squares, or absolute values with ``norm=1``, or what ``norm`` makes of a tensor.
+    Blocks have ``sparse_block_shape`` (rows, columns). In a removed block
+    the ``zeros_per_block`` smallest elements become 0; by default all. Magnitudes are
+    squares, with ``norm=1`` absolute values, or the results of a function ``norm``.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class WeightNormSparsifier(BaseSparsifier):
         zeros_per_block: int,
         **kwargs: Any,
     ) -> None:
-        """Masks the least blocks of the weight as it is, its present mask on it."""
+        """Masks the smallest blocks of the weight under its present mask."""
         whole = math.prod(sparse_block_shape)
         if not 0 <= zeros_per_block <= whole:
             raise ValueError(
@@ -72,7 +72,7 @@ class WeightNormSparsifier(BaseSparsifier):
 
 
 def _kept_blocks(sizes: Tensor, level: float, block: tuple[int, int]) -> Tensor:
-    """Whether the element is of a block that stays."""
+    """Which elements are in a remaining block."""
     means = F.avg_pool2d(sizes[None, None], block, block, ceil_mode=True)[0, 0]
     count = min(max(round(level * means.numel()), 0), means.numel())
     keeps = pellucid.ones(means.numel(), dtype=pellucid.bool, device=sizes.device)
@@ -83,10 +83,10 @@ def _kept_blocks(sizes: Tensor, level: float, block: tuple[int, int]) -> Tensor:
 
 
 def _kept_elements(sizes: Tensor, block: tuple[int, int], zeros: int) -> Tensor:
-    """Whether the element is not among the ``zeros`` least of its block."""
+    """Which elements are not among the ``zeros`` smallest of their block."""
     rows, columns = sizes.shape
     missing = (-columns % block[1], -rows % block[0])
-    # Beyond the matrix are the greatest, which stay.
+    # Elements beyond the matrix count as greatest, so they are never masked.
     padded = F.pad(sizes, (0, missing[0], 0, missing[1]), value=math.inf)
     parts = padded.unflatten(1, (-1, block[1])).unflatten(0, (-1, block[0]))
     blocks = parts.transpose(1, 2).flatten(2)

@@ -13,5 +13,5 @@ from typing import Any
 
 def all_rules() -> Iterator[Callable[[Any], list[Any]]]:
     """The rules of this folder."""
-    for module in sorted(iter_modules(__path__), key=lambda found: found.name):
+    for module in sorted(iter_modules(__path__), key=lambda info: info.name):
         yield import_module(f"{__name__}.{module.name}").find

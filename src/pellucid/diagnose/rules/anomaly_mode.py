@@ -1,4 +1,4 @@
-"""Anomaly mode left on: gradients are searched for NaN, calls keep a trace."""
+"""Anomaly mode left on: gradients are checked for NaN, calls store a stack trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ON = r"\bset_detect_anomaly\(True[^)]*\)|\bdetect_anomaly\([^)]*\)"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line that switched it on."""
+    """The line that enabled it."""
     marks = (e.name == "anomaly mode" for e in facts.log.events_of(Kind.RANGE))
     if not facts.settings.get("anomaly") and not any(marks):
         return []
@@ -23,7 +23,7 @@ def find(facts: Facts) -> list[Finding]:
                 number,
                 kind="overhead",
                 evidence="anomaly mode is on: each gradient is checked for NaN",
-                fix="switch it on only while you look for a NaN",
+                fix="enable it only while you look for a NaN",
                 share=max(facts.shares.get("overhead", 0.0), 0.1),
                 patch=patch,
             )

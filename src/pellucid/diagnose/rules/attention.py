@@ -1,4 +1,4 @@
-"""Attention by hand: the scores of all pairs are written to memory and read again."""
+"""Attention written by hand, with the scores of all pairs in memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pellucid.diagnose.findings import Finding, Replay
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _LEAST = 0.15, 64  # of the time; positions that attend
+_SHARE, _LEAST = 0.15, 64  # share of the time; number of positions
 _PRODUCTS = ("matmul", "bmm", "baddbmm", "einsum")
 
 
 def find(facts: Facts) -> list[Finding]:
-    """A softmax of what one product made, which another product reads."""
-    found = []
+    """A softmax between two products: of the result of one, read by the other."""
+    findings = []
     for item in facts.items:
         if not item.name.startswith(("softmax", "_softmax")) or item.line is None:
             continue
@@ -39,7 +39,7 @@ def find(facts: Facts) -> list[Finding]:
         share = facts.share_of(sum(other.total for other in own))
         if share < _SHARE or first.line is None:
             continue
-        found.append(
+        findings.append(
             Finding.at(
                 first.line.file,
                 first.line.number,
@@ -52,11 +52,11 @@ def find(facts: Facts) -> list[Finding]:
                 replay=_replay(first, last),
             )
         )
-    return found[:1]
+    return findings[:1]
 
 
 def _scope(file: str, number: int) -> range:
-    """The lines of the function around, or of the loop."""
+    """The lines of the enclosing function, or of the loop."""
     outer = enclosing(file, number, lambda node: hasattr(node, "body"))
     if not outer:
         return range(number - 10, number + 10)
@@ -70,27 +70,27 @@ def _shapes(item: Computation) -> list[tuple[int, ...]]:
 def _product(
     items: Sequence[Computation], shape: tuple[int, ...], makes: bool
 ) -> Computation | None:
-    """The product of two tensors of equal ranks that makes a shape, or reads it."""
+    """The product of two tensors of equal ranks that writes this shape, or reads it."""
     for item in items:
-        given = _shapes(item)
-        is_product = item.name.startswith(_PRODUCTS) and len(given) == 2
-        if is_product and len(given[0]) == len(given[1]) >= 3:
-            found = _result(given) if makes else given[0]
-            if found == shape:
+        shapes = _shapes(item)
+        is_product = item.name.startswith(_PRODUCTS) and len(shapes) == 2
+        if is_product and len(shapes[0]) == len(shapes[1]) >= 3:
+            scores = _result(shapes) if makes else shapes[0]
+            if scores == shape:
                 return item
     return None
 
 
-def _result(given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    return (*given[0][:-1], given[1][-1])
+def _result(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return (*shapes[0][:-1], shapes[1][-1])
 
 
 def _touches(item: Computation, shape: tuple[int, ...]) -> bool:
-    """Whether a call reads or writes a tensor of as many elements as the scores."""
-    given = _shapes(item)
-    is_made = len(given) == 2 and item.name.startswith(_PRODUCTS)
-    return any(prod(one) == prod(shape) for one in given) or (
-        is_made and _result(given) == shape
+    """Whether a call reads or writes a tensor of the scores' number of elements."""
+    shapes = _shapes(item)
+    is_made = len(shapes) == 2 and item.name.startswith(_PRODUCTS)
+    return any(prod(one) == prod(shape) for one in shapes) or (
+        is_made and _result(shapes) == shape
     )
 
 

@@ -8,7 +8,7 @@ from pellucid.diagnose.edits import called_in_loops, wrapped
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
-_FASTER = 1.3  # the machine's products of bfloat16 over those of float32, at least
+_FASTER = 1.3  # least rate of bfloat16 products over that of float32 on this machine
 
 
 def find(facts: Facts) -> list[Finding]:

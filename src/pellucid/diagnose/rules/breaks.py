@@ -1,4 +1,4 @@
-"""A value that is read inside of a compiled function ends what one kernel could do."""
+"""A value read inside of a compiled function, which splits what could be one kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLACE = re.compile(r"(.*):(\d+) in ")
 
 def find(facts: Facts) -> list[Finding]:
     """Lines that read a value in the first call of a region that is called often."""
-    found = []
+    findings = []
     for compilation in facts.settings.get("compilations", ()):
         events = compilation.events or []
         ops = sum(event.kind == "recorded" for event in events)
@@ -23,11 +23,11 @@ def find(facts: Facts) -> list[Finding]:
             if place is None:
                 continue
             file, number = place[1], int(place[2])
-            inside = [e for (f, _), e in facts.lines.items() if f == file]
-            share = facts.share_of(sum(entry.total for entry in inside))
+            entries = [e for (f, _), e in facts.lines.items() if f == file]
+            share = facts.share_of(sum(entry.total for entry in entries))
             if share < 0.1:
                 continue
-            found.append(
+            findings.append(
                 Finding.at(
                     file,
                     number,
@@ -38,4 +38,4 @@ def find(facts: Facts) -> list[Finding]:
                     share=share,
                 )
             )
-    return found
+    return findings

@@ -16,7 +16,7 @@ _CHANGING = ("rand", "shuffle", "choice", "sample")
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``__getitem__`` without random numbers, in a program that loads for long."""
+    """``__getitem__`` without random numbers, in a program with long loading times."""
     share = facts.data_share / max(1 - facts.shares.get("away", 0.0), 1e-9)
     if share < _SHARE or not _has_epochs(facts):
         return []
@@ -27,9 +27,9 @@ def find(facts: Facts) -> list[Finding]:
                     file,
                     _heaviest(getter),
                     kind="data",
-                    evidence=f"{share:.0%} of the time makes samples, here, and makes "
-                    "the same again in every epoch",
-                    fix=f"keep what {_GETTER} made: functools.cache",
+                    evidence=f"{share:.0%} of the time makes samples here, the same "
+                    "ones in every epoch",
+                    fix=f"cache the results of {_GETTER}: functools.cache",
                     share=share,
                     patch=_patch(file, getter),
                 )
@@ -38,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _has_epochs(facts: Facts) -> bool:
-    """Whether a loop goes over the loader again and again."""
+    """Whether the loader is iterated repeatedly."""
     for file, number in facts.ranges(LOADER):
         functions = enclosing(file, number, lambda n: isinstance(n, ast.FunctionDef))
         if functions or len(enclosing(file, number, is_loop)) > 1:

@@ -1,4 +1,4 @@
-"""A tensor that grows by ``cat`` in a loop is copied whole at every step."""
+"""A tensor that grows by ``cat`` in a loop, and is copied completely in every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pellucid.diagnose.verdict import Facts, LineTime
 
 def find(facts: Facts) -> list[Finding]:
     """Lines whose ``cat`` grows."""
-    found = []
+    findings = []
     for entry in facts.lines.values():
         cats = [item for item in entry.items if item.name in ("cat", "concat")]
         by_row = [(row, _size(item)) for item in cats for row in item.rows.tolist()]
@@ -23,7 +23,7 @@ def find(facts: Facts) -> list[Finding]:
         if not grows or share < 0.05:
             continue
         line = entry.line
-        found.append(
+        findings.append(
             Finding.at(
                 line.file,
                 line.number,
@@ -35,11 +35,11 @@ def find(facts: Facts) -> list[Finding]:
                 patch=_patch(entry),
             )
         )
-    return found
+    return findings
 
 
 def _size(item: Any) -> int:
-    """Of tensors that are too many to be recorded one by one, what is known."""
+    """The sum of all operands' sizes; 0 if there are too many to be recorded."""
     (tensors, *_) = item.arguments or [[]]
     if not isinstance(tensors, list):
         return 0
@@ -73,10 +73,10 @@ def _patch(entry: LineTime) -> Patch | None:
     name, outer = f"{target.id}_parts", indent_of(file, loop.lineno)
     others = [ast.unparse(argument) for argument in call.args[1:]]
     others += [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords]
-    joined = ", ".join([name, *others])
+    operands = ", ".join([name, *others])
     end = (loop.end_lineno or loop.lineno) + 1
     append = f"{indent_of(file, number)}{name}.append({ast.unparse(second)})"
-    after = f"{outer}{target.id} = {ast.unparse(call.func)}({joined})"
+    after = f"{outer}{target.id} = {ast.unparse(call.func)}({operands})"
     last = statement.end_lineno or statement.lineno
     return Patch(
         file,

@@ -1,4 +1,4 @@
-"""A recurrent cell by hand, which a loop calls once a time step."""
+"""A recurrent cell written by hand, which a loop calls once per time step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _CALLS = 0.1, 100
-_GATES = {4: "LSTM", 3: "GRU"}  # layers by the number of products of a step
+_GATES = {4: "LSTM", 3: "GRU"}  # the layer, by the number of products per step
 _SETUP = """
 steps, batch, inputs, hidden, gates = {sizes}
 layers = [torch.nn.Linear(inputs + hidden, hidden) for _ in range(gates)]
@@ -41,7 +41,7 @@ def find(facts: Facts) -> list[Finding]:
         )
         if functions:
             groups[item.line.file, functions[-1].lineno].append(item)
-    found = []
+    findings = []
     for (file, _), items in groups.items():
         products = [item for item in items if item.name.startswith("linear")]
         counts = [sum(i.name == name for i in items) for name in ("sigmoid", "tanh")]
@@ -55,7 +55,7 @@ def find(facts: Facts) -> list[Finding]:
         if share < _SHARE:
             continue
         number = min(p.line.number for p in products if p.line is not None)
-        found.append(
+        findings.append(
             Finding.at(
                 file,
                 number,
@@ -67,7 +67,7 @@ def find(facts: Facts) -> list[Finding]:
                 replay=_replay(products, name),
             )
         )
-    return found
+    return findings
 
 
 def _replay(products: list[Computation], name: str) -> Replay:

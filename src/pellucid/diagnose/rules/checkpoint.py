@@ -1,4 +1,4 @@
-"""Blocks whose saved values could be computed again: memory for time, an option."""
+"""Blocks whose saved values could be recomputed: memory for time, an option."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def find(facts: Facts) -> list[Finding]:
     if not len(passes):
         return []
     storages = Storages(facts.log)
-    held = storages.nbytes[storages.roles == ROLES.index("saved")]
-    saved = int(held.sum()) // len(passes)
+    saved_bytes = storages.nbytes[storages.roles == ROLES.index("saved")]
+    saved = int(saved_bytes.sum()) // len(passes)
     if saved < _LEAST:
         return []
     for file, number, text in facts.matching(_BLOCK):

@@ -13,7 +13,7 @@ from pellucid.diagnose.edits import (
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
-_CALLS = 5  # that a round runs, at least
+_CALLS = 5  # least number per iteration
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -22,7 +22,7 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.settings.get("files", ()):
         for loop, statement, name in called_in_loops(file):
             if getattr(definition_of(tree_of(file), name), "decorator_list", ()):
-                continue  # compiled already, perhaps
+                continue  # possibly compiled already
             share, calls = _inside(facts, file, statement, name)
             if share < 0.4 or calls < _CALLS * 3 or (best and share <= best[0]):
                 continue
@@ -49,12 +49,12 @@ def find(facts: Facts) -> list[Finding]:
 def _inside(
     facts: Facts, file: str, statement: ast.stmt, name: str
 ) -> tuple[float, int]:
-    """The share of the time and the calls of a statement and of what it calls."""
+    """The share of the time and the calls of a statement, including its callees."""
     definition = definition_of(tree_of(file), name)
     seconds, calls = 0.0, 0
-    for (found, number), entry in facts.lines.items():
+    for (path, number), entry in facts.lines.items():
         places = [p for p in (statement, definition) if p is not None]
-        if found == file and any(
+        if path == file and any(
             p.lineno <= number <= (p.end_lineno or p.lineno) for p in places
         ):
             seconds, calls = seconds + entry.total, calls + entry.calls

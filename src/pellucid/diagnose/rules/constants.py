@@ -1,4 +1,4 @@
-"""Masks, positions and the like that a function makes again in every call."""
+"""Masks, positions and the like that a function recomputes in every call."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _Function = ast.FunctionDef
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Runs of statements in functions that depend on no tensor that is given."""
-    found = []
+    """Runs of statements in functions that do not depend on tensor arguments."""
+    findings = []
     for file in facts.files:
         tree = tree_of(file)
         for outer, function in _functions(tree) if tree else ():
             for run in _constant_runs(function, _numbers_of(outer)):
                 finding = _finding(facts, file, outer, function, run)
-                found += [finding] if finding is not None else []
-    return found
+                findings += [finding] if finding is not None else []
+    return findings
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[ast.stmt, _Function]]:
-    """Each function with the statement of the file that holds it."""
+    """Each function, with the top-level statement that contains it."""
     for outer in tree.body:
         for node in ast.walk(outer):
             if isinstance(node, _Function):
@@ -41,8 +41,8 @@ def _functions(tree: ast.Module) -> Iterator[tuple[ast.stmt, _Function]]:
 
 
 def _numbers_of(outer: ast.stmt) -> set[str]:
-    """Attributes that a class sets to plain names and numbers, and only once."""
-    found: dict[str, list[ast.expr]] = {}
+    """Attributes that a class sets only once, to plain names and numbers."""
+    assigned: dict[str, list[ast.expr]] = {}
     for node in ast.walk(outer):
         pairs: list[tuple[ast.expr, ast.expr]] = []
         for target in node.targets if isinstance(node, ast.Assign) else ():
@@ -55,11 +55,11 @@ def _numbers_of(outer: ast.stmt) -> set[str]:
             )
         for target, value in pairs:
             if isinstance(target, ast.Attribute):
-                found.setdefault(target.attr, []).append(value)
+                assigned.setdefault(target.attr, []).append(value)
     plain = ast.Name | ast.Constant | ast.BinOp | ast.operator | ast.expr_context
     return {
         name
-        for name, values in found.items()
+        for name, values in assigned.items()
         if len(values) == 1 and all(isinstance(n, plain) for n in ast.walk(values[0]))
     }
 
@@ -67,7 +67,7 @@ def _numbers_of(outer: ast.stmt) -> set[str]:
 def _constant_runs(
     function: _Function, numbers: set[str]
 ) -> Iterator[Sequence[ast.stmt]]:
-    """Neighbouring statements that depend on numbers and on each other alone."""
+    """Adjacent statements that depend only on numbers and on each other."""
     known: set[str] = set()
     run: list[ast.stmt] = []
     for statement in [*function.body, None]:
@@ -99,7 +99,7 @@ def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> boo
 
 
 def _depends(node: ast.AST, known: set[str], numbers: set[str]) -> bool:
-    """Whether an expression's value follows from numbers and ``known`` names."""
+    """Whether an expression depends only on numbers and ``known`` names."""
     if isinstance(node, ast.Call):
         return _call_depends(node, known, numbers)
     if isinstance(node, ast.Name):
@@ -116,17 +116,19 @@ def _depends(node: ast.AST, known: set[str], numbers: set[str]) -> bool:
 
 
 def _call_depends(node: ast.Call, known: set[str], numbers: set[str]) -> bool:
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
     if _is_factory(node):
-        # What a factory takes is a number: the recorded calls show whether it changes.
-        calls = (n for g in given for n in ast.walk(g) if isinstance(n, ast.Call))
+        # Factories take numbers; the recorded calls show whether these change.
+        calls = (n for g in arguments for n in ast.walk(g) if isinstance(n, ast.Call))
         return all(map(_is_size, calls))
     name = ast.unparse(node.func)
     if "rand" in name or "item" in name:
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPED:
-        given = [argument for argument in given if not isinstance(argument, ast.Name)]
-    if not all(_depends(argument, known, numbers) for argument in given):
+        arguments = [
+            argument for argument in arguments if not isinstance(argument, ast.Name)
+        ]
+    if not all(_depends(argument, known, numbers) for argument in arguments):
         return False
     if isinstance(node.func, ast.Name) or name.startswith(("torch.", "math.")):
         return name.startswith(("torch.", "math.")) or name in ("float", "int")
@@ -194,7 +196,7 @@ def _counts(node: ast.AST) -> bool:
 def _patch(
     file: str, outer: ast.stmt, function: _Function, run: Sequence[ast.stmt]
 ) -> Patch | None:
-    """The run inside of ``if not kept:``, with what the function reads afterwards."""
+    """The run inside of ``if not cache:``, with the names that are read later."""
     last = run[-1].end_lineno or run[-1].lineno
     names = sorted({_target(statement) for statement in run})
     later = [n for n in ast.walk(function) if getattr(n, "lineno", 0) > last]
@@ -202,17 +204,17 @@ def _patch(
     wanted = [name for name in names if name in read]
     if not wanted:
         return None
-    kept = f"_kept_{function.name.strip('_')}_{run[0].lineno}"
+    cache = f"_kept_{function.name.strip('_')}_{run[0].lineno}"
     indent = indent_of(file, run[0].lineno)
     block = [text_of(file, number) for number in range(run[0].lineno, last + 1)]
     lines = (
-        f"{indent}if not {kept}:",
+        f"{indent}if not {cache}:",
         *(f"    {line}" if line.strip() else line for line in block),
-        f"{indent}    {kept}.update({', '.join(f'{n}={n}' for n in wanted)})",
-        *(f'{indent}{name} = {kept}["{name}"]' for name in wanted),
+        f"{indent}    {cache}.update({', '.join(f'{n}={n}' for n in wanted)})",
+        *(f'{indent}{name} = {cache}["{name}"]' for name in wanted),
     )
     decorators = getattr(outer, "decorator_list", [])
     top = min([outer.lineno, *(node.lineno for node in decorators)])
-    before = f"{indent_of(file, top)}{kept} = {{}}"
+    before = f"{indent_of(file, top)}{cache} = {{}}"
     edits = ((top, top - 1, (before,)), (run[0].lineno, last, lines))
     return Patch(file, edits)

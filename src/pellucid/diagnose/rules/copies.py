@@ -1,4 +1,4 @@
-"""Copies that a loop, or a function that runs often, makes again and again."""
+"""Copies that a loop or a frequently called function repeats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts, LineTime
 
 _PATTERN = r"\.(clone|contiguous)\(\)"
-_PATCHED, _OTHERS, _CALLS = 0.1, 0.2, 5  # shares of the time, calls of a line
+_PATCHED, _OTHERS, _CALLS = 0.1, 0.2, 5  # share of the time, calls of a line
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -26,7 +26,7 @@ def find(facts: Facts) -> list[Finding]:
         place = _scope(file, number, is_patched=patch is not None)
         if place and sum(i.calls for i in entry.items if i.is_copy) >= _CALLS:
             groups[file, place].append((entry, patch))
-    found = []
+    findings = []
     for group in groups.values():
         entries = [entry for entry, patch in group if patch is not None]
         least = _PATCHED if entries else _OTHERS
@@ -34,12 +34,12 @@ def find(facts: Facts) -> list[Finding]:
         share = facts.share_of(sum(map(_copying, entries)))
         if share >= least:
             patches = [patch for _, patch in group if patch is not None]
-            found.append(_finding(entries, patches, share))
-    return found
+            findings.append(_finding(entries, patches, share))
+    return findings
 
 
 def _scope(file: str, number: int, is_patched: bool) -> int:
-    """The line of the innermost loop around, or of a function if there is a patch."""
+    """The line of the innermost enclosing loop; of the function if there is a patch."""
     loops = enclosing(file, number, is_loop)
     functions = enclosing(file, number, lambda n: isinstance(n, ast.FunctionDef))
     scopes = loops or (functions if is_patched else [])
@@ -68,5 +68,5 @@ def _copying(entry: LineTime) -> float:
 
 
 def _is_of_one_tensor(item: Computation) -> bool:
-    """Joining several is another matter: ``cat_in_loop.py``."""
+    """Whether it copies one tensor; joins are the subject of ``cat_in_loop.py``."""
     return item.is_copy and not isinstance(item.arguments[0], list)

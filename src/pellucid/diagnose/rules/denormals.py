@@ -1,4 +1,4 @@
-"""Values so near to 0 that the processor multiplies them in its slow way."""
+"""Denormal values, with which the processor computes slowly."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts, LineTime
 from pellucid.profiler._timeline.columns import Array
 
-_CALLS, _SLOWER = 100, 6.0  # what other programs do is shorter and less
+_CALLS, _SLOWER = 100, 6.0  # interruptions by other programs are shorter and smaller
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line whose equal calls become slower as their values fade."""
+    """The line whose equal calls become slower as their values decay."""
     best: tuple[float, float, LineTime] | None = None
     for entry in facts.lines.values():
         share = facts.share_of(entry.total)
@@ -46,7 +46,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _alike(entry: LineTime) -> Iterator[Array]:
-    """The seconds of calls of one op with equally large operands, in turn."""
+    """The seconds of calls of one op with operands of one size, in order."""
     groups: dict[Any, list[Computation]] = defaultdict(list)
     for item in entry.items:
         groups[item.name, item.run.bytes_read if item.run else 0].append(item)
@@ -57,8 +57,8 @@ def _alike(entry: LineTime) -> Iterator[Array]:
 
 
 def _slowing(seconds: Array) -> float:
-    """The slowest tenth of the calls in turn over the first tenth: the best of each,
-    which other programs do not slow down.
+    """The slowest tenth of the calls, in order, over the first tenth: the minimum of
+    each, which excludes interruptions by other programs.
     """
     size = len(seconds) // 10
     times = seconds[: size * 10].reshape(10, size).min(axis=1)

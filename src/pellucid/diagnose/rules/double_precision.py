@@ -1,4 +1,4 @@
-"""Most of the time goes to float64: was that intended?"""
+"""Most of the time is float64 arithmetic, which may be unintended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pellucid.diagnose.verdict import Facts
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line that brings float64 in."""
+    """The line that introduces float64."""
     wide = [item for item in facts.items if item.dtype == "float64"]
     share = facts.share_of(sum(item.total for item in wide))
     calls = sum(item.calls for item in wide)
@@ -40,8 +40,8 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _patch(file: str, integers: Collection[str]) -> Patch | None:
-    """All that a file makes float64, and what it takes from NumPy, in float32; but not
-    what is bound to names of ``integers``.
+    """Everything that a file makes float64 or takes from NumPy, in float32, except what
+    is bound to names of ``integers``.
     """
     edits: dict[int, str] = {}
     for number, text in enumerate(linecache.getlines(file), 1):
@@ -50,13 +50,13 @@ def _patch(file: str, integers: Collection[str]) -> Patch | None:
         if new != text.rstrip("\n"):
             edits[number] = new
     tree = tree_of(file)
-    kept = {
+    excluded = {
         id(node.value)
         for node in (ast.walk(tree) if tree else ())
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in integers
     }
     for node in ast.walk(tree) if tree else ():
-        if id(node) in kept:
+        if id(node) in excluded:
             continue
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if is_call and _is_from_numpy(node):  # type: ignore[arg-type]

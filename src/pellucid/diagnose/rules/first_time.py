@@ -1,4 +1,4 @@
-"""Calls that are traced or compiled again because what they depend on changes."""
+"""Calls that are traced or compiled again because their static facts change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pellucid.profiler._timeline.log import Kind
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line with most of such work, if it happens often."""
+    """The line with most of this work, if it is repeated."""
     share = facts.shares.get("first-time", 0.0)
     counts: Counter[tuple[str, int]] = Counter()
     for event in facts.log.events_of(Kind.PREPARE):
@@ -21,7 +21,7 @@ def find(facts: Facts) -> list[Finding]:
         return []
     (place, count) = counts.most_common(1)[0]
     if count < 8 or count < 0.3 * facts.lines[place].calls:
-        return []  # what a first call needs once
+        return []  # needed once, by a first call
     line = facts.lines[place].line
     return [
         Finding.at(

@@ -14,7 +14,7 @@ _OPTIMIZER = r"\boptim\.\w+\("
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The optimizer's line, where nodes compute gradients of what it does not have."""
+    """The optimizer's line, if nodes compute gradients of parameters that it lacks."""
     untrained = facts.settings.get("untrained", ())
     if not untrained:
         return []
@@ -42,7 +42,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _frozen(module: Untrained) -> list[str]:
-    """Statements that ask for no gradients but of what is trained."""
+    """Statements that disable gradients except for the trained parameters."""
     parts = [re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", f".{p}") for p in module.trained]
     return [
         f"{module.name}.requires_grad_(False)",

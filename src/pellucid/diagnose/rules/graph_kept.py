@@ -1,4 +1,4 @@
-"""A tensor of one step that keeps its graph, and so the step's memory, alive."""
+"""A tensor of one step that keeps its graph, and thereby the step's memory, alive."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def find(facts: Facts) -> list[Finding]:
             f"{nbytes / 2**20:.1f} MiB of {count} rounds live to the end, held by the "
             f"graph behind {name}"
         )
-    found = []
+    findings = []
     for name, text in evidence.items():
         for place in keeping_of(facts.files, name):
             if not place.is_detached:
-                found.append(_finding(place, text))
-    return found
+                findings.append(_finding(place, text))
+    return findings
 
 
 def _finding(place: Keeping, evidence: str) -> Finding:

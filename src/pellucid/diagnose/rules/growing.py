@@ -1,4 +1,4 @@
-"""A container that every round adds to and that nothing reads as a whole."""
+"""A container that every iteration appends to and that nothing reads as a whole."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _OWN = ("append", "appendleft", "add", "insert", "put", "setdefault", "get")
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The statement that adds, of caches and lists that hold storages to the end."""
-    found: dict[str, Finding] = {}
+    """The statements that append to caches and lists that hold storages to the end."""
+    findings: dict[str, Finding] = {}
     for entry in facts.settings.get("held", ()):
         for name in entry.containers - entry.graph_roots:
             places = keeping_of(facts.files, name)
             if entry.nbytes < _LEAST or not places or _is_read(facts, name):
                 continue
             place = places[0]
-            found.setdefault(
+            findings.setdefault(
                 name,
                 Finding.at(
                     place.file,
@@ -35,11 +35,11 @@ def find(facts: Facts) -> list[Finding]:
                     share=0.1,
                 ),
             )
-    return list(found.values())
+    return list(findings.values())
 
 
 def _is_read(facts: Facts, name: str) -> bool:
-    """Whether a program reads more of a container than single items and its length."""
+    """Whether a program reads a container other than by single items and its length."""
     for file in facts.files:
         tree = tree_of(file)
         parents = {

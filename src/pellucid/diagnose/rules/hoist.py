@@ -1,4 +1,4 @@
-"""A statement in a loop computes the same in every round."""
+"""A loop-invariant statement in a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pellucid.diagnose.edits import (
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
-# Calls that give other values each time, or change what they are given.
+# Calls whose results differ each time, or that change their arguments.
 _CHANGING = (
     "rand",
     "next",
@@ -35,8 +35,8 @@ _BUILTINS = ("len", "range", "int", "float", "max", "min", "sum", "tuple", "zip"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Assignments in loops whose right side nothing in the loop changes."""
-    found = []
+    """Assignments in loops whose right-hand side is loop-invariant."""
+    findings = []
     for entry in facts.lines.values():
         file, number = entry.line.file, entry.line.number
         share = facts.share_of(entry.total)
@@ -46,8 +46,8 @@ def find(facts: Facts) -> list[Finding]:
         patch = _patch(file, number, loops[-1]) if loops else None
         if patch is None:
             continue
-        found.append(_finding(file, number, share, entry.calls_of(), patch))
-    return found + [f for file in facts.files for f in _functions(facts, file)]
+        findings.append(_finding(file, number, share, entry.calls_of(), patch))
+    return findings + [f for file in facts.files for f in _functions(facts, file)]
 
 
 def _finding(file: str, number: int, share: float, calls: int, patch: Patch) -> Finding:
@@ -70,8 +70,8 @@ def _functions(facts: Facts, file: str) -> Iterator[Finding]:
         definition = definition_of(tree, name)
         if not isinstance(definition, ast.FunctionDef):
             continue
-        inside = range(definition.lineno, (definition.end_lineno or 0) + 1)
-        entries = [e for (f, n), e in facts.lines.items() if f == file and n in inside]
+        numbers = range(definition.lineno, (definition.end_lineno or 0) + 1)
+        entries = [e for (f, n), e in facts.lines.items() if f == file and n in numbers]
         share = facts.share_of(sum(entry.total for entry in entries))
         loops = enclosing(file, statement.lineno, is_loop)
         patch = _patch(file, statement.lineno, loops[-1]) if share >= 0.1 else None
@@ -113,33 +113,33 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
 
 def _changed(loop: ast.stmt, besides: ast.stmt) -> set[str]:
     """Names that the loop binds, or whose object a method or item may change."""
-    found = set()
+    names = set()
     for node in ast.walk(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             is_own = besides.lineno <= node.lineno <= (besides.end_lineno or 0)
-            found |= set() if is_own else {node.id}
+            names |= set() if is_own else {node.id}
         if isinstance(node, ast.AugAssign | ast.Assign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for inner in (n for target in targets for n in ast.walk(target)):
                 is_other = node.lineno != besides.lineno
                 if isinstance(inner, ast.Name) and is_other:
-                    found.add(inner.id)
+                    names.add(inner.id)
         if isinstance(node, ast.Attribute) and node.attr.endswith("_"):
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found
+            names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names
 
 
 def _called_functions(file: str, statement: ast.stmt) -> list[ast.FunctionDef]:
     """The functions of the file that a statement calls by plain names."""
     calls = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
     names = [function.id for function in calls if isinstance(function, ast.Name)]
-    found = (definition_of(tree_of(file), name) for name in names)
-    return [f for f in found if isinstance(f, ast.FunctionDef)]
+    definitions = (definition_of(tree_of(file), name) for name in names)
+    return [f for f in definitions if isinstance(f, ast.FunctionDef)]
 
 
 def _is_pure(function: ast.FunctionDef) -> bool:
-    """Whether a function gives the same for the same and changes nothing but what it
-    made: it binds names and writes elements of those that it bound.
+    """Whether a function is pure: its results depend only on its arguments, and it only
+    binds names and writes elements of objects that it bound.
     """
     bound: set[str] = set()
     for statement in function.body:
@@ -162,8 +162,8 @@ def _is_pure(function: ast.FunctionDef) -> bool:
 
 
 def _is_changing(node: ast.stmt, known: Sequence[ast.FunctionDef] = ()) -> bool:
-    """Whether it calls what may change or remember something: all but functions of
-    torch, methods of what those give, plain built-in functions and ``known`` ones.
+    """Whether it calls functions that may have effects: all except functions of torch,
+    methods of their results, pure built-in functions and ``known`` ones.
     """
     plain = {*_BUILTINS, *(function.name for function in known)}
     called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
@@ -184,7 +184,7 @@ def _root(node: ast.AST) -> str:
 
 
 def _is_used(loop: ast.stmt, name: str) -> bool:
-    """Whether the loop reads the value: else the statement is what it measures."""
+    """Whether the loop reads the value: else the loop measures the statement."""
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         for n in ast.walk(loop)
@@ -192,6 +192,6 @@ def _is_used(loop: ast.stmt, name: str) -> bool:
 
 
 def _trains(loop: ast.stmt) -> bool:
-    """Whether an optimizer changes tensors that the loop does not name."""
+    """Whether an optimizer changes tensors without their names in the loop."""
     attributes = (n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute))
     return "step" in attributes

@@ -1,4 +1,4 @@
-"""Tensors that a loop turns into lists or arrays and makes again from them."""
+"""Tensors that a loop converts to lists or arrays and back."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _SHARE = 0.1
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``torch.tensor(name)`` of what ``.tolist()`` or ``.numpy()`` gave in one loop."""
-    found = []
+    """``torch.tensor(name)`` of a result of ``.tolist()`` or ``.numpy()``, in loops."""
+    findings = []
     for file in facts.files:
         for read, make, source in _round_trips(file):
             lines = range(read.lineno, (make.end_lineno or make.lineno) + 1)
@@ -34,7 +34,7 @@ def find(facts: Facts) -> list[Finding]:
                 + text[make.end_col_offset :]
             )
             is_one_line = make.lineno == make.end_lineno
-            found.append(
+            findings.append(
                 Finding.at(
                     file,
                     make.lineno,
@@ -48,11 +48,11 @@ def find(facts: Facts) -> list[Finding]:
                     else None,
                 )
             )
-    return found
+    return findings
 
 
 def _round_trips(file: str) -> Iterator[tuple[ast.Assign | ast.Call, ast.Call, str]]:
-    """(what reads, what makes, the text of the tensor that was read)."""
+    """(the reading call, the constructing call, the text of the tensor read)."""
     tree = tree_of(file)
     for make in ast.walk(tree) if tree else ():
         if not (isinstance(make, ast.Call) and isinstance(make.func, ast.Attribute)):

@@ -1,4 +1,4 @@
-"""Steps of a device's program that the CPU ran, because the backend lacks them."""
+"""Steps on a device that the CPU ran because the backend lacks a kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "host: "  # of ranges of such steps (devices/launching.py)
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line with most of them."""
+    """The line with most of these steps."""
     counts: Counter[tuple[str, int]] = Counter()
     names: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for event in facts.log.events_of(Kind.RANGE):
@@ -27,14 +27,14 @@ def find(facts: Facts) -> list[Finding]:
     share = facts.share_of(facts.lines[file, number].total)
     if share < 0.05:
         return []
-    what = ", ".join(f"{name} {n}x" for name, n in names[file, number].most_common(2))
+    steps = ", ".join(f"{name} {n}x" for name, n in names[file, number].most_common(2))
     return [
         Finding.at(
             file,
             number,
             kind="copy",
-            evidence=f"{counts.total()} steps ran on the CPU, {count} here: {what}",
-            fix="a kernel for it in the backend, or the same from ops that it has",
+            evidence=f"{counts.total()} steps ran on the CPU, {count} here: {steps}",
+            fix="a kernel for it in the backend, or ops that the backend has",
             share=share,
         )
     ]

@@ -1,4 +1,4 @@
-"""``x = x + y`` of large tensors writes new memory in every round; an option."""
+"""``x = x + y`` of large tensors writes new memory in every iteration; an option."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Lines in loops that bind a name to an op of itself, without a graph."""
-    found = []
+    """Lines in loops that bind a name to an op on its own value, without a graph."""
+    findings = []
     for entry in facts.lines.values():
         file, number = entry.line.file, entry.line.number
-        written = [i.run.bytes_written for i in entry.items if i.run is not None]
+        bytes_written = [i.run.bytes_written for i in entry.items if i.run is not None]
         share = facts.share_of(entry.total)
-        if share < 0.2 or max(written, default=0) < _LARGE:
+        if share < 0.2 or max(bytes_written, default=0) < _LARGE:
             continue
         statement = statement_at(file, number)
         if not enclosing(file, number, is_loop) or not isinstance(
@@ -33,24 +33,24 @@ def find(facts: Facts) -> list[Finding]:
             continue  # a graph is recorded, which may need the old values
         last = statement.end_lineno or number
         edit = statement.lineno, last, (indent_of(file, number) + new,)
-        found.append(
+        findings.append(
             Finding.at(
                 file,
                 number,
                 kind="bandwidth",
                 evidence=f"{share:.0%} of the time: {entry.calls_of()} calls, each "
-                f"writes {max(written) >> 20} MiB of new memory",
+                f"writes {max(bytes_written) >> 20} MiB of new memory",
                 fix=f"in place: {new}",
                 share=share,
                 patch=Patch(file, (edit,)),
                 is_option=True,
             )
         )
-    return found
+    return findings
 
 
 def _records(facts: Facts, entry: LineTime) -> bool:
-    """Whether nodes were made between the line's calls."""
+    """Whether nodes were recorded between the line's calls."""
     rows = np.concatenate([item.rows for item in entry.items])
     return facts.records(rows)
 

@@ -11,7 +11,7 @@ _PATTERN = r"torch\.(?:linalg\.inv|inverse)\((\w+)\) @ (\w+)"
 
 def find(facts: Facts) -> list[Finding]:
     """Lines with an inverse and a product."""
-    found = []
+    findings = []
     for entry in facts.lines.values():
         share = facts.share_of(entry.total)
         line = entry.line
@@ -20,7 +20,7 @@ def find(facts: Facts) -> list[Finding]:
         )
         if share < 0.1 or patch is None:
             continue
-        found.append(
+        findings.append(
             Finding.at(
                 line.file,
                 line.number,
@@ -31,4 +31,4 @@ def find(facts: Facts) -> list[Finding]:
                 patch=patch,
             )
         )
-    return found
+    return findings

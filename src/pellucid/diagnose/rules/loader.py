@@ -1,4 +1,4 @@
-"""The loader takes the time: one sample at a time, in the training process."""
+"""The loader dominates: it loads one sample at a time, in the training process."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ _PATTERNS = (
 
 def find(facts: Facts) -> list[Finding]:
     """Lines with both, where they take a tenth of the time."""
-    found = []
+    findings = []
     for entry in facts.lines.values():
         line, share = entry.line, facts.share_of(entry.total)
         patches = (replaced(line.file, line.number, *pair) for pair in _PATTERNS)
         patch = next((patch for patch in patches if patch is not None), None)
         if share < 0.1 or patch is None:
             continue
-        found.append(
+        findings.append(
             Finding.at(
                 line.file,
                 line.number,
@@ -33,4 +33,4 @@ def find(facts: Facts) -> list[Finding]:
                 patch=patch,
             )
         )
-    return found
+    return findings

@@ -1,4 +1,4 @@
-"""Forward passes that record gradients which nothing computes."""
+"""Forward passes that record a graph without any backward pass."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def find(facts: Facts) -> list[Finding]:
     if recorded < 10 or recorded < 0.2 * len(calls):
         return []
     places, lines = facts.log.user_lines(calls)
-    made = np.diff(columns.sequence[calls], append=columns.sequence[calls][-1:])
-    counts = np.bincount(places[places >= 0], made[places >= 0], len(lines))
+    nodes = np.diff(columns.sequence[calls], append=columns.sequence[calls][-1:])
+    counts = np.bincount(places[places >= 0], nodes[places >= 0], len(lines))
     for place in np.argsort(-counts, kind="stable").tolist():
         file, number = _in_loop(lines[place].file, lines[place].number)
         loops = enclosing(file, number, is_loop)
@@ -43,7 +43,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _in_loop(file: str, number: int) -> tuple[str, int]:
-    """The line, or where a loop of the file calls what it is part of."""
+    """The line, or the line in a loop of the file that calls its function."""
     if not enclosing(file, number, is_loop):
         for _, statement, _ in called_in_loops(file):
             return file, statement.lineno

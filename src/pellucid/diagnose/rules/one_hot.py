@@ -1,4 +1,4 @@
-"""A product with one-hot rows: a lookup reads what the product multiplies by 0."""
+"""A product with one-hot rows, which could be a lookup."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _Use = tuple[ast.BinOp | ast.Call, str]
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Lines that multiply what ``one_hot`` made."""
-    found = []
+    """Lines that multiply a result of ``one_hot``."""
+    findings = []
     for file in facts.files:
         tree = tree_of(file)
         for statement in ast.walk(tree) if tree else ():
@@ -34,7 +34,7 @@ def find(facts: Facts) -> list[Finding]:
             if share < _SHARE or not call.args:
                 continue
             ids = ast.unparse(call.args[0])
-            found.append(
+            findings.append(
                 Finding.at(
                     file,
                     uses[0][0].lineno,
@@ -46,11 +46,11 @@ def find(facts: Facts) -> list[Finding]:
                     patch=_patch(file, statement, uses, ids),
                 )
             )
-    return found
+    return findings
 
 
 def _one_hot(statement: ast.AST) -> ast.Call | None:
-    """The call in ``name = one_hot(ids, n)``, converted perhaps."""
+    """The call in ``name = one_hot(ids, n)``, possibly with a conversion."""
     if not isinstance(statement, ast.Assign):
         return None
     target, value = statement.targets[0], statement.value
@@ -71,7 +71,7 @@ def _products(file: str, statement: ast.Assign) -> list[_Use] | None:
         file, statement.lineno, lambda n: isinstance(n, ast.FunctionDef)
     )
     scope: ast.AST | None = functions[-1] if functions else tree_of(file)
-    found: list[_Use] = []
+    uses: list[_Use] = []
     reads = 0
     for node in ast.walk(scope) if scope else ():
         is_name = isinstance(node, ast.Name) and node.id == target.id
@@ -79,12 +79,12 @@ def _products(file: str, statement: ast.Assign) -> list[_Use] | None:
         operands = _operands(node)
         first = operands[0] if operands else None
         if isinstance(first, ast.Name) and first.id == target.id:
-            found.append((node, ast.unparse(operands[1])))  # type: ignore[arg-type]
-    return found if found and reads == len(found) else None
+            uses.append((node, ast.unparse(operands[1])))  # type: ignore[arg-type]
+    return uses if uses and reads == len(uses) else None
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
-    """Of a product of two matrices."""
+    """The operands of a product of two matrices."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2:

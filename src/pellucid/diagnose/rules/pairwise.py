@@ -1,4 +1,4 @@
-"""Distances of all pairs by a difference of all pairs, which is written to memory."""
+"""Pairwise distances computed from all differences, which are written to memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pellucid.diagnose.findings import Finding, Replay
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _LARGER = 0.2, 8  # of the time; the difference, in elements of an operand
+_SHARE, _LARGER = (
+    0.2,
+    8,
+)  # share of the time; size of the difference relative to an operand
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``a[:, None] - b[None]`` whose last axis is reduced."""
-    found = []
+    """``a[:, None] - b[None]`` reduced over the last axis."""
+    findings = []
     for item in facts.items:
         shapes = [tuple(a.shape) for a in item.arguments if hasattr(a, "shape")]
         if not item.name.startswith("sub") or len(shapes) != 2 or item.line is None:
@@ -29,7 +32,7 @@ def find(facts: Facts) -> list[Finding]:
         if share < _SHARE or not is_reduced:
             continue
         rows, columns, width = shape[-3:]
-        found.append(
+        findings.append(
             Finding.at(
                 item.line.file,
                 item.line.number,
@@ -46,14 +49,14 @@ def find(facts: Facts) -> list[Finding]:
                 ),
             )
         )
-    return found
+    return findings
 
 
 def _of_all_pairs(
     first: tuple[int, ...], second: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """The shape of a difference that both operands are broadcast for; their last axis
-    is one.
+    """The shape of a difference for which both operands are broadcast, except along the
+    last axis.
     """
     if len(first) != len(second) or len(first) < 3 or first[-1] != second[-1]:
         return None

@@ -1,4 +1,4 @@
-"""Parameters that a loop in Python updates one by one, an op at a time."""
+"""Parameters that a Python loop updates one by one, one op at a time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SHARE, _CALLS, _EACH = 0.2, 200, 3
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``for p in model.parameters():`` whose calls change what the loop is given."""
-    found = []
+    """``for p in model.parameters():`` whose calls write the parameters."""
+    findings = []
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
@@ -30,23 +30,23 @@ def find(facts: Facts) -> list[Finding]:
             if share < _SHARE or calls < _CALLS:
                 continue
             line = max(entries, key=lambda entry: entry.total).line.number
-            found.append(
+            findings.append(
                 Finding.at(
                     file,
                     line,
                     kind="overhead",
                     evidence=f"{share:.0%} of the time: {calls} calls update "
                     "parameters one by one",
-                    fix="torch.optim updates all in one call; torch._foreach_* do "
-                    "each operation for all",
+                    fix="torch.optim updates all in one call; torch._foreach_* run "
+                    "each operation on all",
                     share=share,
                 )
             )
-    return found
+    return findings
 
 
 def _updates(loop: ast.For) -> bool:
-    """Whether a loop goes over parameters and changes its own variables' tensors."""
+    """Whether a loop goes over parameters and writes the tensors of its variables."""
     if "parameters()" not in ast.unparse(loop.iter):
         return False
     own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}

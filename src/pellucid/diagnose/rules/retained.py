@@ -1,4 +1,4 @@
-"""Graphs that are kept after their only backward pass."""
+"""Graphs that are retained after their only backward pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ARGUMENT = r"(?:,\s*)?retain_graph=True"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """``backward(retain_graph=True)`` that a loop calls once a round."""
+    """``backward(retain_graph=True)`` that a loop calls once per iteration."""
     if not len(facts.log.columns.rows_of(Kind.NODE)):
         return []
     for file, number, _ in facts.matching(r"\.backward\([^)]*retain_graph=True"):
@@ -27,7 +27,7 @@ def find(facts: Facts) -> list[Finding]:
                 file,
                 number,
                 kind="peak",
-                evidence="what forward saved lives on while the next round saves its "
+                evidence="saved values stay alive while the next iteration saves its "
                 "own",
                 fix="leave retain_graph out: the graph is used once",
                 share=0.06,
@@ -38,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _repeated_scope(file: str, number: int) -> ast.stmt | None:
-    """The innermost loop around a line, or the function around it that a loop calls."""
+    """The innermost loop that contains a line, or its function if a loop calls that."""
     loops = enclosing(file, number, is_loop)
     if loops:
         return loops[-1]

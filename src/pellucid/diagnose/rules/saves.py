@@ -10,22 +10,22 @@ _SHARE, _COUNT = 0.1, 3
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Lines that write files again and again."""
-    found = []
+    """Lines that write files repeatedly."""
+    findings = []
     for (file, number), (seconds, count) in facts.ranges("torch.save").items():
         share = facts.share_of(seconds)
         if share < _SHARE or count < _COUNT:
             continue
-        found.append(
+        findings.append(
             Finding.at(
                 file,
                 number,
                 kind="wait",
                 evidence=f"{share:.0%} of the time: {count} files are written, and the "
                 "loop waits for each",
-                fix="save every tenth round, or a copy of the state in another thread",
+                fix="save every tenth step, or a copy of the state in another thread",
                 share=share,
                 patch=every_tenth(file, number),
             )
         )
-    return found
+    return findings

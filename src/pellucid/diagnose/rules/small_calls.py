@@ -1,4 +1,4 @@
-"""A loop in Python over elements: calls of a few elements each."""
+"""A Python loop over elements: calls on a few elements each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pellucid.diagnose.verdict import Facts, LineTime
 from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.log import Kind
 
-_FEW = 16  # elements of a call
-_MANY = 300  # calls of a line
+_FEW = 16  # elements per call
+_MANY = 300  # calls per line
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -57,10 +57,10 @@ def _seconds(entries: list[LineTime]) -> float:
 
 
 def _is_backward(facts: Facts, item: Any, is_node: Array) -> bool:
-    """Whether a node made a call: a loop of the engine's, not of the program's."""
+    """Whether a backward node made the call: then the loop is the engine's."""
     return bool(facts.log.columns.nearest(item.rows[:1], is_node)[0] >= 0)
 
 
 def _elements(item: Any) -> int:
-    """That a call writes; 0 for views and calls of unknown cost, which write little."""
+    """The elements that a call writes; 0 for views and calls of unknown cost."""
     return 0 if item.run is None else int(item.run.bytes_written // 4)

@@ -1,4 +1,4 @@
-"""A strided operand that is read many times: one ``contiguous`` would serve all."""
+"""A strided operand that is read many times: one ``contiguous`` is cheaper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTIGUOUS = r"^(\s*\w+ = .*\S)(\s*)$", r"\1.contiguous()\2"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line that made the view, if it is an assignment."""
+    """The line that created the view, if it is an assignment."""
     reads: dict[Any, float] = defaultdict(float)
     counts: dict[Any, int] = defaultdict(int)
     for item in facts.items:
@@ -28,7 +28,7 @@ def find(facts: Facts) -> list[Finding]:
             if _is_strided(tensor):
                 reads[key] += item.total
                 counts[key] += item.calls
-    found = []
+    findings = []
     for key, seconds in reads.items():
         share = facts.share_of(seconds)
         if share < 0.2 or counts[key] < _READS:
@@ -37,30 +37,30 @@ def find(facts: Facts) -> list[Finding]:
         if place is None:
             continue
         patch = replaced(place.file, place.number, *_CONTIGUOUS)
-        found.append(
+        findings.append(
             Finding.at(
                 place.file,
                 place.number,
                 kind="bandwidth",
                 evidence=f"{share:.0%} of the time: {counts[key]} calls read strides "
                 f"{key[2]} of {key[1]}",
-                fix="contiguous() once, where the view is made",
+                fix="contiguous() once, where the view is created",
                 share=share,
                 patch=patch,
             )
         )
-    return found
+    return findings
 
 
 def _is_strided(tensor: Any) -> bool:
-    """Whether neighbours of the last axis are apart in memory and another's are."""
+    """Whether no stride is 0 and the last axis is not contiguous."""
     if prod(tensor.shape) < _LARGE or not tensor.strides:
         return False
     return 0 not in tensor.strides and tensor.shape[-1] > 1 and tensor.strides[-1] > 1
 
 
 def _origin(facts: Facts) -> Any:
-    """The line of a view op whose text assigns, made before the reads."""
+    """The line of a view op that is an assignment, before the reads."""
     for item in facts.items:
         if item.line is None or _C._op_facts(item.op)[0] != "view":
             continue

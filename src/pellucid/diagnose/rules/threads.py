@@ -1,4 +1,4 @@
-"""Cores that the program may use and does not."""
+"""Cores that the program could use but does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of a few samples: calls cost more than what they compute."""
+"""Batches of a few samples: calls cost more than their computation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pellucid.diagnose.edits import text_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
-_FEW, _ENOUGH = 4, 64  # samples of a batch
+_FEW, _ENOUGH = 4, 64  # samples per batch
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -30,7 +30,7 @@ def find(facts: Facts) -> list[Finding]:
                     kind="overhead",
                     evidence=f"{share:.0%} of the time is calls and Python: batches "
                     f"have {size} samples",
-                    fix=f"batch_size={_ENOUGH}; training takes other steps then",
+                    fix=f"batch_size={_ENOUGH}; this changes the steps of training",
                     share=share,
                     patch=Patch(file, ((number, number, (new,)),)),
                 )
@@ -39,7 +39,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _sizes(file: str) -> Iterator[tuple[int, ast.expr]]:
-    """The small batch sizes that loaders of a file are given."""
+    """The small batch sizes passed to the loaders of a file."""
     tree = tree_of(file)
     for node in ast.walk(tree) if tree else ():
         is_loader = isinstance(node, ast.Call) and (

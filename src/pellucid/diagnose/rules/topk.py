@@ -1,4 +1,4 @@
-"""A whole sort of which only the first few are read."""
+"""A complete sort of which only the first elements are read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SHARE = 0.1
 
 
 def find(facts: Facts) -> list[Finding]:
-    """Lines that sort, whose result the program only slices from the start."""
-    found = []
+    """Sorts of which the program reads only a slice from the start."""
+    findings = []
     for (file, number), entry in facts.lines.items():
         items = [item for item in entry.items if item.name.startswith(_OPS)]
         share = facts.share_of(sum(item.total for item in items))
@@ -25,7 +25,7 @@ def find(facts: Facts) -> list[Finding]:
         if not wanted:
             continue
         calls = sum(item.calls for item in items)
-        found.append(
+        findings.append(
             Finding.at(
                 file,
                 number,
@@ -37,7 +37,7 @@ def find(facts: Facts) -> list[Finding]:
                 patch=_patch(file, statement, wanted),
             )
         )
-    return found
+    return findings
 
 
 def _names(statement: ast.Assign) -> set[str]:
@@ -45,7 +45,7 @@ def _names(statement: ast.Assign) -> set[str]:
 
 
 def _read_count(file: str, statement: ast.Assign) -> str:
-    """How many of the first ones are read, as text; empty if others may be read."""
+    """How many of the first elements are read, as text; empty if others may be read."""
     names = _names(statement)
     functions = enclosing(
         file, statement.lineno, lambda n: isinstance(n, ast.FunctionDef)
@@ -68,7 +68,7 @@ def _read_count(file: str, statement: ast.Assign) -> str:
 
 
 def _first_ones(index: ast.expr) -> str:
-    """``k`` of ``[:k]``, ``[:, :k]``, ``[..., :k]``."""
+    """``k`` in ``[:k]``, ``[:, :k]``, ``[..., :k]``."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     *outer, last = parts
     is_whole = all(
@@ -83,14 +83,14 @@ def _first_ones(index: ast.expr) -> str:
 
 
 def _inline_count(value: ast.expr) -> str:
-    """Of ``x.argsort()[:k]``."""
+    """``k`` in ``x.argsort()[:k]``."""
     if isinstance(value, ast.Subscript) and _sort_call(value.value) is not None:
         return _first_ones(value.slice)
     return ""
 
 
 def _sort_call(value: ast.expr) -> ast.Call | None:
-    """The call that sorts, perhaps with ``.indices``, ``.values`` or ``[0]`` behind."""
+    """The sorting call, possibly followed by ``.indices``, ``.values`` or ``[0]``."""
     while isinstance(value, ast.Attribute | ast.Subscript):
         value = value.value
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
@@ -99,18 +99,18 @@ def _sort_call(value: ast.expr) -> ast.Call | None:
 
 
 def _patch(file: str, statement: ast.Assign, count: str) -> Patch | None:
-    """The sort's call replaced by one of topk; what reads it stays."""
+    """The sorting call replaced by ``topk``; its readers do not change."""
     call = _sort_call(statement.value)
     if call is None or call.lineno != call.end_lineno:
         return None
     assert isinstance(call.func, ast.Attribute)
-    given = {k.arg: ast.unparse(k.value) for k in call.keywords}
+    keywords = {k.arg: ast.unparse(k.value) for k in call.keywords}
     of_module = ast.unparse(call.func.value) == "torch"
     arguments = [ast.unparse(argument) for argument in call.args]
     source = arguments.pop(0) if of_module else ast.unparse(call.func.value)
-    dim = given.get("dim", arguments[0] if arguments else "-1")
-    descending = given.get("descending", arguments[1] if arguments[1:] else "False")
-    if descending not in ("True", "False") or set(given) - {
+    dim = keywords.get("dim", arguments[0] if arguments else "-1")
+    descending = keywords.get("descending", arguments[1] if arguments[1:] else "False")
+    if descending not in ("True", "False") or set(keywords) - {
         "dim",
         "descending",
         "stable",

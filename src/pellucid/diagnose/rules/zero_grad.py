@@ -1,4 +1,4 @@
-"""Gradients that are never cleared: every step adds to those of all steps before."""
+"""Gradients that are never cleared: each step adds to those of all earlier steps."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def find(facts: Facts) -> list[Finding]:
                         lines["backward"],
                         kind="waste",
                         evidence=f"{steps} optimizer steps, and nothing clears the "
-                        "gradients: each is the sum of all before",
-                        fix="zero_grad() before backward(), once for each step",
+                        "gradients: each is the sum of all earlier ones",
+                        fix="zero_grad() before backward(), once per step",
                         share=0.06,
                     )
                 ]

@@ -1,4 +1,4 @@
-"""States of optimizers of sharded models by the names of parameters, and back.
+"""Optimizer states of sharded models, with parameters by name or by number.
 
 Called by ``FullyShardedDataParallel.optim_state_dict`` and
 ``optim_state_dict_to_load``.
@@ -13,17 +13,17 @@ import pellucid.distributed as dist
 from pellucid import nn
 from pellucid.distributed.tensor import DTensor, distribute_tensor
 
-# What wrappers add to names.
+# Parts that wrappers add to names.
 _WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_orig_mod.")
 
 
 def whole(value: Any) -> Any:
-    """A DTensor's whole; everything else as it is."""
+    """The full tensor of a DTensor; other values unchanged."""
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 def _names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
-    """Of the optimizer's parameters, in its order."""
+    """The names of the optimizer's parameters, in its order."""
     names = {}
     for name, parameter in model.named_parameters():
         for part in _WRAPPERS:
@@ -42,28 +42,28 @@ def _parameters(optimizer: torch.optim.Optimizer) -> list[Any]:
 def named_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, state: Any, is_whole: bool
 ) -> dict[str, Any]:
-    """``optimizer.state_dict()``, or a ``state`` like it, with names for numbers and,
-    if ``is_whole``, whole tensors for parts.
+    """``optimizer.state_dict()``, or a ``state`` like it, with names instead of numbers
+    and, if ``is_whole``, full tensors instead of shards.
     """
     names = _names(model, optimizer)
-    given = optimizer.state_dict() if state is None else state
-    found = {}
-    for number, values in sorted(given["state"].items()):
-        found[names[number]] = {
+    numbered = optimizer.state_dict() if state is None else state
+    named = {}
+    for number, values in sorted(numbered["state"].items()):
+        named[names[number]] = {
             key: whole(value) if is_whole else value for key, value in values.items()
         }
     groups = [
         {**group, "params": [names[number] for number in group["params"]]}
-        for group in given["param_groups"]
+        for group in numbered["param_groups"]
     ]
-    return {"state": found, "param_groups": groups}
+    return {"state": named, "param_groups": groups}
 
 
 def numbered_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, named: Any, keeps_names: bool
 ) -> dict[str, Any]:
-    """What ``optimizer.load_state_dict`` takes, of what ``named_state`` gave: tensors
-    are placed as their parameters are.
+    """The argument of ``optimizer.load_state_dict`` for a result of ``named_state``:
+    tensors get the placements of their parameters.
     """
     names = _names(model, optimizer)
     keys: dict[str, Any] = {name: k for k, name in enumerate(names)}

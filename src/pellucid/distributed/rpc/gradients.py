@@ -124,13 +124,13 @@ class _Run:
 
     # Other threads
 
-    def receive(self, message: Message | None, found: Any) -> Future:
+    def receive(self, message: Message | None, gradients: Any) -> Future:
         """Queues gradients, or None for the end; returns the acknowledgement's
         Future.
         """
         answer = Future()
         with self._lock:
-            self._queue.put((message, found))
+            self._queue.put((message, gradients))
             if not self.leads and not self.is_over and self.waker is None:
                 self.waker = answer
                 return answer
@@ -164,14 +164,14 @@ class _Run:
         roots, given = self._roots, [None] * len(self._roots)
         try:
             with wire.recording(None):
-                found = _C._run_backward(
+                gradients = _C._run_backward(
                     roots, given, self.retain_graph, False, leaves, True, False,
                     late, self._next_gradient,
                 )  # fmt: skip
         finally:
             self.context.run = None
         sums = self.context.gradients
-        for leaf, gradient in zip(leaves, found, strict=True):
+        for leaf, gradient in zip(leaves, gradients, strict=True):
             if gradient is not None:
                 sums[leaf] = sums[leaf] + gradient if leaf in sums else gradient
 
@@ -184,15 +184,17 @@ class _Run:
                 self._wait_for_replies()
             if self._queue.empty() and self.leads and not self._give_up_latest():
                 return None
-            message, found = self._queue.get()
-            if isinstance(found, BaseException):
-                raise found
+            message, gradients = self._queue.get()
+            if isinstance(gradients, BaseException):
+                raise gradients
             if message is None:
                 return None
             if message in self.missing:
                 del self.missing[message]
                 place, tensors = self._places[message], self._sent[message]
-                known = dict(enumerate(found or ()))  # without the last that have none
+                known = dict(
+                    enumerate(gradients or ())
+                )  # without the last that have none
                 for k in range(len(tensors)):
                     self._ready.append((place + k, known.get(k)))
         return self._ready.popleft()
@@ -215,20 +217,22 @@ class _Run:
         unused. If there is none, ends all other passes.
         """
         number, own = self.context.number, agent().own.id
-        found = {own: max(self.missing, default=None)}
+        latest_of = {own: max(self.missing, default=None)}
         others: deque[int] = deque(self.context.workers - {own})
         while others:
             worker = others.popleft()
-            if worker in found:
+            if worker in latest_of:
                 continue
             asked = _call(agent().workers[worker], look, (number,))
-            found[worker], neighbours = asked.wait()
+            latest_of[worker], neighbours = asked.wait()
             others.extend(neighbours)
-        latest = max((message for message in found.values() if message), default=None)
+        latest = max(
+            (message for message in latest_of.values() if message), default=None
+        )
         if latest is None:
             ends = [
                 _call(agent().workers[worker], finish, (number,))
-                for worker in found
+                for worker in latest_of
                 if worker != own
             ]
             for end in ends:
@@ -237,8 +241,8 @@ class _Run:
         if latest[1] == own:
             self.receive(latest, None)
         else:
-            given = number, latest, None, self.retain_graph
-            _call(agent().workers[latest[1]], receive, given).wait()
+            arguments = number, latest, None, self.retain_graph
+            _call(agent().workers[latest[1]], receive, arguments).wait()
             self._queue.put(((-1, -1), None))  # looks again
         return True
 
@@ -258,11 +262,11 @@ class _Arrival:
         later.
         """
         gradients, self.gradients = self.gradients, {}
-        found = [gradients.get(k) for k in range(max(gradients, default=-1) + 1)]
+        listed = [gradients.get(k) for k in range(max(gradients, default=-1) + 1)]
         run = self.context.run
         assert run is not None
-        given = self.context.number, self.message, found, run.retain_graph
-        run.replies.append(_call(agent().workers[self.message[1]], receive, given))
+        arguments = self.context.number, self.message, listed, run.retain_graph
+        run.replies.append(_call(agent().workers[self.message[1]], receive, arguments))
 
 
 class _Together(Function):
@@ -323,18 +327,18 @@ def new_context() -> Context:
         raise RuntimeError(
             "Already have an autograd context id for this thread: contexts do not nest"
         )
-    made = known((agent().own.id << _COUNT_BITS) | next(_counts))
-    wire.set_recording_context(made)
-    return made
+    context = known((agent().own.id << _COUNT_BITS) | next(_counts))
+    wire.set_recording_context(context)
+    return context
 
 
 def known(number: int) -> Context:
     """The context of that number, which another worker may have made."""
     with _lock:
-        found = _contexts.get(number)
-        if found is None:
-            found = _contexts[number] = Context(number)
-        return found
+        context = _contexts.get(number)
+        if context is None:
+            context = _contexts[number] = Context(number)
+        return context
 
 
 def find(number: int) -> Context:

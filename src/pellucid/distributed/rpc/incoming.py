@@ -190,11 +190,11 @@ class Incoming:
         self, caller: Caller, number: int, context: Any, kind: int, value: Any
     ) -> None:
         with wire.recording(context):
-            reply, held = wire.dump(value)
+            reply, references = wire.dump(value)
         reads = caller.reads_ours and wire.is_to_be_read(reply)
-        if held or reads:
+        if references or reads:
             kind |= wire.HOLDS | (wire.READS if reads else 0)
-            self._sent[id(caller), number] = held, reply
+            self._sent[id(caller), number] = references, reply
         try:
             with caller.sending:
                 caller.channel.send(kind, number, reply)

@@ -153,14 +153,14 @@ class Outgoing:
         context = wire.recording_context()
         if context is not None:
             context.workers.add(to.id)
-        content, held = wire.dump_call(call, context)
+        content, references = wire.dump_call(call, context)
         try:
             peer = self._peer(to.id)
             number = next(self._numbers)
             with peer.lock:
                 if peer.is_lost:
                     raise ConnectionError("the connection has closed")
-                peer.waiting[number] = receiver, (held, content)
+                peer.waiting[number] = receiver, (references, content)
             # A waiting caller does not change the memory meanwhile.
             is_sync = peer.reads_ours and isinstance(receiver, Waiter)
             reads = is_sync and wire.is_to_be_read(content)

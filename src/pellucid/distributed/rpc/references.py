@@ -149,10 +149,10 @@ class RRef:
     @classmethod
     def created_by(cls, owner: WorkerInfo, identity: Identity, done: Future) -> RRef:
         """A reference to a value that the owner is computing."""
-        made = cls.__new__(cls)
-        made._set(owner, identity)
-        made._created = done
-        return made
+        reference = cls.__new__(cls)
+        reference._set(owner, identity)
+        reference._created = done
+        return reference
 
     def owner(self) -> WorkerInfo:
         """The worker that owns the value."""
@@ -237,9 +237,9 @@ def _received(owner: int, identity: Identity) -> RRef:
         add_reference(identity, 1)
     else:
         _ask(worker, add_reference, (identity, 1), {}, -1)
-    made = RRef.__new__(RRef)
-    made._set(worker, identity)
-    return made
+    reference = RRef.__new__(RRef)
+    reference._set(worker, identity)
+    return reference
 
 
 class _Proxy:
@@ -248,10 +248,10 @@ class _Proxy:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = (self._reference, name, args, kwargs)
+            arguments = (self._reference, name, args, kwargs)
             start = _STARTS[self._how]
             owner = self._reference.owner()
-            return start(owner, call_method, args=given, timeout=self._timeout)
+            return start(owner, call_method, args=arguments, timeout=self._timeout)
 
         return call
 
@@ -322,8 +322,8 @@ def remote(
     worker = current.worker(to)
     identity = current.own.id, next(State.numbers)
     _ask(worker, add_reference, (identity, 1), {}, timeout)
-    given = identity, func, tuple(args or ()), kwargs or {}
-    done = current.call(worker, create, given, {})
+    arguments = identity, func, tuple(args or ()), kwargs or {}
+    done = current.call(worker, create, arguments, {})
     return RRef.created_by(worker, identity, done)
 
 

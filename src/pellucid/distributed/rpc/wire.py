@@ -57,12 +57,12 @@ class Message(NamedTuple):
 
 def note_reference(reference: Any) -> None:
     """Called when a reference is pickled."""
-    held = getattr(_pickling, "held", None)
-    if held is None:
+    references = getattr(_pickling, "held", None)
+    if references is None:
         raise RuntimeError(
             "an RRef can only be pickled in calls of torch.distributed.rpc"
         )
-    held.append(reference)
+    references.append(reference)
 
 
 # The context of distributed autograd that this thread is in (gradients.py), or None.
@@ -202,10 +202,10 @@ class _Unpickler(pickle.Unpickler):
         if len(facts) == 2:
             return storage
         _, _, code, offset, shape, stride, requires_grad = facts
-        made = _C._tensor_over(storage, _DTYPES[code], offset, shape, stride)
+        tensor = _C._tensor_over(storage, _DTYPES[code], offset, shape, stride)
         if requires_grad:
-            made.requires_grad = True
-        return made
+            tensor.requires_grad = True
+        return tensor
 
 
 def dump(value: Any) -> tuple[Message, list[Any]]:
@@ -233,8 +233,8 @@ def _global_name(function: Any) -> tuple[str, str] | None:
     name = getattr(function, "__qualname__", None)
     if module is None or name is None:
         return None
-    found = getattr(sys.modules.get(module), name, None)
-    return (module, name) if found is function else None
+    value = getattr(sys.modules.get(module), name, None)
+    return (module, name) if value is function else None
 
 
 def _pickled(value: Any) -> tuple[Message, list[Any]]:
@@ -260,8 +260,8 @@ def load_call(content: Message) -> Any:
     if not content.is_plain:
         return _Unpickler(content).load()
     module, name, args, kwargs = _C._unpack_plain(content.data)
-    found = sys.modules.get(module) or importlib.import_module(module)
-    return getattr(found, name), args, kwargs, None
+    loaded = sys.modules.get(module) or importlib.import_module(module)
+    return getattr(loaded, name), args, kwargs, None
 
 
 def is_to_be_read(content: Message) -> bool:

@@ -67,9 +67,9 @@ class Workers:
         """The WorkerInfo of a name, a rank or a WorkerInfo."""
         if isinstance(to, WorkerInfo):
             return to
-        found = self._named.get(to)
-        if found is not None:
-            return found
+        info = self._named.get(to)
+        if info is not None:
+            return info
         raise RuntimeError(f"there is no worker {to!r}; there are {self.all}")
 
     def address(self, number: int) -> tuple[str, int]:
@@ -85,9 +85,9 @@ class Workers:
     def readable_pid(self, number: int) -> int:
         """The pid of a worker whose memory this process can read, else 0."""
         *_, pid, address, token = self._addresses[number]
-        found = bytearray(len(token) // 2)
-        is_read = read_memory(pid, address, found)
-        return pid if is_read and found.hex() == token else 0
+        buffer = bytearray(len(token) // 2)
+        is_read = read_memory(pid, address, buffer)
+        return pid if is_read and buffer.hex() == token else 0
 
     def note_end(self, number: int) -> None:
         """A connection of this worker has closed."""

@@ -1,5 +1,5 @@
-"""What ``pellucid.explain`` shows of a call on DTensors: the operands' placements, the
-rule that was derived from the op's loops, and how operands move to where it wants them.
+"""``pellucid.explain`` for calls on DTensors: the operands' placements, the rule
+derived from the op's loops, and the redistribution of operands that it requires.
 
 Bytes are those that a process receives. Called by ``_dispatch.py``.
 """
@@ -20,7 +20,7 @@ from pellucid_compiler.transforms.shard_rules import Joined, Split, State
 
 
 def explain_call(call: Any, shared: Shared | None) -> None:
-    """Adds what is known of a call, before it runs, to the explanation."""
+    """Adds a call, before it runs, to the explanation."""
     names, placed = call.names(), [spec.placements for spec in call.specs]
     operands = [
         f"{name}: {_shown_type(local, spec.shape)} {_shown(spec.placements)}"
@@ -63,7 +63,7 @@ def _shown_type(tensor: Any, shape: Sequence[int]) -> str:
 
 
 def _shown(placements: Sequence[Placement]) -> str:
-    """``S(0)``, or ``[S(0), R]`` of several mesh dims."""
+    """``S(0)``, or ``[S(0), R]`` for several mesh dims."""
     texts = list(map(_shown_placement, placements))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -81,7 +81,7 @@ def _shown_state(state: State) -> str:
 
 
 def _rule(shared: Shared) -> Iterator[str]:
-    """For each mesh dim what each loop of the op does."""
+    """The sharding of each loop of the op, per mesh dim."""
     if shared.staged is not None:
         yield from _stages(shared)
         return
@@ -102,10 +102,10 @@ def _reason(strategy: Any) -> str:
 
 
 def _loop(node: Any) -> str:
-    """Its kind and axes: ``contraction(i<self.0, j<other.1, k<self.1)``."""
+    """A loop's kind and axes: ``contraction(i<self.0, j<other.1, k<self.1)``."""
     text = node.primitive.show(node, defaultdict(str))
-    axes, found, _ = text.partition(") [")
-    return f"{axes})" if found else text.partition("(")[0]
+    axes, separator, _ = text.partition(") [")
+    return f"{axes})" if separator else text.partition("(")[0]
 
 
 def _stages(shared: Shared) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Several modules at once, each on its own inputs in a thread of its own."""
+"""Several modules concurrently, each with its own inputs and thread."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def parallel_apply(
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
     """``modules[k](*inputs[k], **kwargs_tup[k])`` for each k; inputs that are not a
-    tuple are one argument. The first error is raised again, with the module's number.
+    tuple are one argument. The first error is reraised with the module's number.
 
-    Gradients are recorded, and operands cast, as in the calling thread.
+    Grad mode and autocast are those of the calling thread.
     """
     named = kwargs_tup or [{} for _ in modules]
     if not len(modules) == len(inputs) == len(named):
@@ -40,11 +40,11 @@ def parallel_apply(
     dtype = pellucid.get_autocast_dtype("cpu")
 
     def run(k: int) -> None:
-        given = inputs[k] if isinstance(inputs[k], (tuple, list)) else (inputs[k],)
+        arguments = inputs[k] if isinstance(inputs[k], (tuple, list)) else (inputs[k],)
         recording = pellucid.set_grad_enabled(is_recorded)
         with recording, pellucid.autocast("cpu", dtype=dtype, enabled=casts):
             try:
-                results[k] = modules[k](*given, **named[k])
+                results[k] = modules[k](*arguments, **named[k])
             except Exception as error:
                 error.add_note(f"in module {k} of parallel_apply")
                 errors[k] = error

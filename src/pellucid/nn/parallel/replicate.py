@@ -1,4 +1,4 @@
-"""Copies of a module on several devices, whose gradients go to the module itself."""
+"""Copies of a module on several devices, whose gradients flow to the module."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def replicate(
     network: Module, devices: Sequence[Any], detach: bool = False
 ) -> list[Module]:
     """A copy of ``network`` for each device. Parameters and buffers of a copy are
-    tensors that were computed from the network's own, so that what backward gives for
-    the copies is added up in ``network``; nothing flows back with ``detach``.
+    computed from the network's, so that gradients of the copies accumulate in
+    ``network``; with ``detach`` they do not.
     """
     return [_copy(network, device, detach, {}) for device in devices]
 
@@ -25,11 +25,11 @@ def replicate(
 def _copy(
     module: Module, device: Any, detach: bool, known: dict[int, Module]
 ) -> Module:
-    """``module`` with tensors on ``device``; a module that is shared stays so."""
+    """``module`` with tensors on ``device``; shared modules remain shared."""
     if id(module) in known:
         return known[id(module)]
     replica = known[id(module)] = copy(module)
-    # Not parameters: optimizers have those of the original.
+    # Not parameters: optimizers hold those of the original.
     replica._parameters, replica._buffers = {}, dict(module._buffers)
     for name, parameter in module._parameters.items():
         replica.__dict__[name] = _moved(parameter, device, detach)

@@ -43,8 +43,8 @@ def incomplete(a: Any, x: Any, upper: bool) -> list[Any]:
         else numpy.where(zero | never, 1.0, 0.0)
     )
     both = numpy.isinf(wide_a) & numpy.isinf(wide_x)
-    found = numpy.where(inside, lower, numpy.where(valid & ~both, ends, math.nan))
-    return [found.astype(a.dtype)]
+    result = numpy.where(inside, lower, numpy.where(valid & ~both, ends, math.nan))
+    return [result.astype(a.dtype)]
 
 
 def _series(a: Any, x: Any) -> Any:
@@ -68,7 +68,7 @@ def _fraction(a: Any, x: Any) -> Any:
     b = x + 1 - a
     c = numpy.full_like(x, 1 / tiny)
     d = 1 / b
-    found = d.copy()
+    fraction = d.copy()
     for k in range(1, _MOST):
         factor = -k * (k - a)
         b = b + 2
@@ -77,10 +77,10 @@ def _fraction(a: Any, x: Any) -> Any:
         c = b + factor / c
         c = numpy.where(numpy.abs(c) < tiny, tiny, c)
         step = c * d
-        found = found * step
+        fraction = fraction * step
         if not numpy.any(numpy.abs(step - 1) > _ROUNDING):
             break
-    return found
+    return fraction
 
 
 def zeta(s: Any, q: Any) -> list[Any]:
@@ -96,18 +96,18 @@ def zeta(s: Any, q: Any) -> list[Any]:
         left = numpy.where(start < 1, 1 - start, 1.0)
         behind = _hurwitz(wide_s, left) - _hurwitz(wide_s, left + count)
         behind = numpy.where(wide_s % 2 == 1, -behind, behind)
-        found = _hurwitz(wide_s, numpy.where(start > 0, start, 1.0))
-        found = found + numpy.where(count == 0, 0.0, behind)
+        result = _hurwitz(wide_s, numpy.where(start > 0, start, 1.0))
+        result = result + numpy.where(count == 0, 0.0, behind)
         whole = wide_q == numpy.floor(wide_q)
-        beside = (wide_q < 0) & (wide_s != numpy.floor(wide_s))
-        found = numpy.where(beside, numpy.nan, found)
-        found = numpy.where((wide_q <= 0) & whole, numpy.inf, found)
-        found = numpy.where(wide_s < 1, numpy.nan, found)
-        found = numpy.where(wide_s == 1, numpy.inf, found)
-        found = numpy.where((wide_s > 1) & numpy.isposinf(wide_q), 0.0, found)
-        found = numpy.where(numpy.isneginf(wide_q), numpy.nan, found)
-        found = numpy.where(numpy.isnan(wide_s + wide_q), numpy.nan, found)
-        return [found.astype(s.dtype)]
+        is_undefined = (wide_q < 0) & (wide_s != numpy.floor(wide_s))
+        result = numpy.where(is_undefined, numpy.nan, result)
+        result = numpy.where((wide_q <= 0) & whole, numpy.inf, result)
+        result = numpy.where(wide_s < 1, numpy.nan, result)
+        result = numpy.where(wide_s == 1, numpy.inf, result)
+        result = numpy.where((wide_s > 1) & numpy.isposinf(wide_q), 0.0, result)
+        result = numpy.where(numpy.isneginf(wide_q), numpy.nan, result)
+        result = numpy.where(numpy.isnan(wide_s + wide_q), numpy.nan, result)
+        return [result.astype(s.dtype)]
 
 
 def _hurwitz(s: Any, q: Any) -> Any:

@@ -54,12 +54,12 @@ class _Factoring:
         row, largest = k + 1 + int(below.argmax()), below.max()
         if here >= GROWTH * largest:
             return k, 1
-        beside = _size(self.a[row, k:row]).max()
+        row_largest = _size(self.a[row, k:row]).max()
         if row + 1 < self.a.shape[0]:
-            beside = max(beside, _size(self.a[row + 1 :, row]).max())
-        if here >= GROWTH * largest * (largest / beside):
+            row_largest = max(row_largest, _size(self.a[row + 1 :, row]).max())
+        if here >= GROWTH * largest * (largest / row_largest):
             return k, 1
-        return row, 1 if self.diagonal(row) >= GROWTH * beside else 2
+        return row, 1 if self.diagonal(row) >= GROWTH * row_largest else 2
 
     def diagonal(self, k: int) -> Any:
         return abs(self.a[k, k].real) if self.hermitian else _size(self.a[k, k])

@@ -35,9 +35,9 @@ def cholesky(a: Any) -> list[Any]:
     whole = _cholesky_factor(a)
     if whole is not None:
         return [whole, info]
-    found = _each(_checked_cholesky, a)
-    factors = numpy.stack([factor for factor, _ in found]).reshape(a.shape)
-    info[...] = numpy.reshape([order for _, order in found], info.shape)
+    results = _each(_checked_cholesky, a)
+    factors = numpy.stack([factor for factor, _ in results]).reshape(a.shape)
+    info[...] = numpy.reshape([order for _, order in results], info.shape)
     return [factors, info]
 
 
@@ -182,9 +182,9 @@ def inv(a: Any) -> list[Any]:
     import numpy
 
     identity = numpy.broadcast_to(numpy.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    found, info = solve(a, identity)
-    found[info != 0] = numpy.nan
-    return [found, info]
+    inverse, info = solve(a, identity)
+    inverse[info != 0] = numpy.nan
+    return [inverse, info]
 
 
 def solve(a: Any, b: Any) -> list[Any]:
@@ -200,8 +200,8 @@ def solve(a: Any, b: Any) -> list[Any]:
         wide = numpy.broadcast_to(b, (*info.shape, *b.shape[-2:]))
         rows = numpy.take_along_axis(wide, order[..., None], -2)
         (lower,) = solve_triangular(factors, rows, upper=False, unitriangular=True)
-        (found,) = solve_triangular(factors, lower, upper=True, unitriangular=False)
-        return [found, info]
+        (solution,) = solve_triangular(factors, lower, upper=True, unitriangular=False)
+        return [solution, info]
 
 
 def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[Any]:
@@ -238,8 +238,8 @@ def _solve_corner(a: Any, x: Any, upper: bool, unitriangular: bool) -> None:
     finite = all(numpy.isfinite(part).all() for part in (triangle, x))
     if finite and diagonal.all() and x.shape[-1] < LONG_ROW:
         turn = slice(None, None, None if upper else -1)
-        found = lapack("solve", triangle[..., turn, turn], x[..., turn, :])
-        x[..., turn, :] = found
+        solution = lapack("solve", triangle[..., turn, turn], x[..., turn, :])
+        x[..., turn, :] = solution
         return
     rows = range(a.shape[-1])
     for i in reversed(rows) if upper else rows:
@@ -259,8 +259,10 @@ def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
     else:
         u, s, vh = svd(a, full_matrices=False)
         v = _adjoint(vh)
-    kept = abs(s) > cutoff[..., None]
-    inverse = numpy.where(kept, 1 / numpy.where(kept, s, 1), 0).astype(a.dtype)
+    is_significant = abs(s) > cutoff[..., None]
+    inverse = numpy.where(
+        is_significant, 1 / numpy.where(is_significant, s, 1), 0
+    ).astype(a.dtype)
     return [(v * inverse[..., None, :]) @ _adjoint(u)]
 
 
@@ -271,9 +273,9 @@ def lstsq(a: Any, b: Any, rcond: Any) -> list[Any]:
     _, s, _ = svd(a, full_matrices=False)
     cutoff = rcond * s.max(-1, initial=0)
     (inverse,) = pinv(a, cutoff, hermitian=False)
-    found = inverse @ b
+    solution = inverse @ b
     rank = (s > cutoff[..., None]).sum(-1).astype(numpy.int64)
-    return [found, numpy.broadcast_to(rank, found.shape[:-2])]
+    return [solution, numpy.broadcast_to(rank, solution.shape[:-2])]
 
 
 def _adjoint(a: Any) -> Any:
