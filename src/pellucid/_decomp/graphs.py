@@ -26,6 +26,7 @@ from pellucid._decomp.expressible import (
 )
 from pellucid._decomp.loop_values import known_size
 from pellucid._decomp.loops import kind_of_loop
+from pellucid._decomp.registry import declared
 from pellucid._ops import OpOverload, ops
 
 if TYPE_CHECKING:
@@ -113,6 +114,31 @@ def graph_of(op: Any, args: Sequence[Any], kwargs: Any) -> tuple[Graph, Call]:
     given = bind_arguments(op.schema, args, kwargs)
     call = specialise(op.schema, [_in_key(v) for v in given], {}, op.options.numbers)
     return op.trace(call.key, call.env).graph, call
+
+
+def moves_elements(op: OpOverload, args: Sequence[Any], kwargs: Any) -> bool:
+    """Whether a call of a declared op only moves elements; False of composites, whose
+    ops are seen one by one, and of ops that write.
+    """
+    from pellucid_compiler.ir.moving import moves_elements as moves
+
+    try:
+        declaration = declared(op.name().removeprefix("aten::"))
+    except KeyError:
+        return False
+    if op._schema.is_mutable:
+        return False
+    graph, _ = graph_of(declaration, args, kwargs)
+    return moves(graph)
+
+
+def refuses(op: OpOverload, dtype: pellucid.dtype) -> bool:
+    """Whether the declaration of an op excludes integers of a dtype."""
+    try:
+        refused = declared(op.name().removeprefix("aten::")).options.refuses
+    except KeyError:
+        return False
+    return "integers" in refused or _name(dtype) in refused
 
 
 def _in_key(value: Any) -> Any:

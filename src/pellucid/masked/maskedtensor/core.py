@@ -98,9 +98,12 @@ class MaskedTensor(Tensor):
             return NotImplemented
         rule = rule_of(func)
         with DisableTorchFunctionSubclass():
+            found = NotImplemented
             if rule is not None:
-                return rule(func, *args, **(kwargs or {}))
-            return func(*args, **(kwargs or {}))
+                found = rule(func, *args, **(kwargs or {}))
+            if found is NotImplemented:
+                found = func(*args, **(kwargs or {}))
+            return found
 
     @classmethod
     def __torch_dispatch__(
@@ -112,15 +115,17 @@ class MaskedTensor(Tensor):
     ) -> Any:
         from pellucid.masked.maskedtensor._rules import rule_of
 
-        rule = rule_of(func)
-        if rule is None:
+        rule, found = rule_of(func), NotImplemented
+        if rule is not None:
+            found = rule(func, *args, **(kwargs or {}))
+        if found is NotImplemented:
             name = func._schema.name
             raise TypeError(
                 f"{name} is not defined for masked tensors: say what it means of the "
                 "data and of the mask, tensor.get_data() and tensor.get_mask(), or "
                 "fill in what is absent, tensor.to_tensor(value)"
             )
-        return rule(func, *args, **(kwargs or {}))
+        return found
 
 
 def _check(data: Tensor, mask: Tensor) -> None:

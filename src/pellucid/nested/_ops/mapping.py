@@ -83,7 +83,8 @@ def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
         if names_dims(bound, name):
             value = bound[name]
             found = (found or []) + [wrapped(each, rank) for each in _listed(value)]
-    return found
+    trailing = bound.get("normalized_shape")
+    return found if trailing is None else list(range(rank - len(trailing), rank))
 
 
 def _listed(value: Any) -> list[int]:
