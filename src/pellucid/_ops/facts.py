@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+import pellucid
 from pellucid import _C
 from pellucid._ops.tags import Tag
 
@@ -30,9 +31,17 @@ def is_elementwise(op: OpOverload) -> bool:
     """Whether a result has the sizes of the first tensor, and each of its elements
     depends on those there at most: pointwise and random ops, copies, ``zeros_like``.
     """
-    kind, _ = _C._op_facts(op.name())
-    is_of_elements = kind == "random" and _reads_tensor(op)
-    return is_pointwise(op) or is_of_elements or is_like(op)
+    return is_pointwise(op) or is_random(op) or is_like(op)
+
+
+def is_random(op: OpOverload) -> bool:
+    """Whether each element of a tensor's result is drawn."""
+    return kind(op) == "random" and op._schema.arguments[0].type == "Tensor"
+
+
+def kind(op: OpOverload) -> str:
+    """The kind of the declaration: "pointwise", "view", "composite"."""
+    return str(_C._op_facts(op.name())[0])
 
 
 def is_like(op: OpOverload) -> bool:
@@ -49,10 +58,6 @@ def is_new(op: OpOverload) -> bool:
     """
     names = {a.name for a in op._schema.arguments}
     return _is_of_tensor(op) and _takes_sizes(op) and "pin_memory" in names
-
-
-def _reads_tensor(op: OpOverload) -> bool:
-    return op._schema.arguments[0].type == "Tensor"
 
 
 def _is_of_tensor(op: OpOverload) -> bool:
@@ -75,17 +80,29 @@ def is_out(op: OpOverload) -> bool:
     return any(a.is_out for a in op._schema.arguments)
 
 
+def changes_sizes(op: OpOverload) -> bool:
+    """Whether it changes the sizes of its argument: ``t_``, ``resize_``."""
+    return Tag.inplace_view in op.tags
+
+
+def changes_memory(op: OpOverload) -> bool:
+    """Whether it changes which memory its argument has: ``resize_``, ``set_``."""
+    return changes_sizes(op) and kind(op) != "view"
+
+
 def functional_form(op: OpOverload) -> OpOverload | None:
     """The overload with the same arguments whose result an in-place or ``out=`` form
     writes; None if there is none.
     """
-    from pellucid._ops import ops
-
+    arguments = op._schema.arguments
+    written = [a for a in arguments if a.is_write]
+    if len(written) != 1 or not (written[0].is_out or arguments[0].is_write):
+        return None
     name = op._opname
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    packet = getattr(getattr(ops, op.namespace), base, None)
+    packet = getattr(getattr(pellucid.ops, op.namespace), base, None)
     names = packet.overloads() if packet is not None else []
-    found = [getattr(packet, each) for each in names]
+    found = (getattr(packet, each) for each in names)
     taken = _arguments(op)
     same = (o for o in found if not o._schema.is_mutable and _arguments(o) == taken)
     return next(same, None)
@@ -95,22 +112,9 @@ def _arguments(op: OpOverload) -> list[tuple[str, str]]:
     return [(a.name, a.type) for a in op._schema.arguments if not a.is_out]
 
 
-def changes_sizes(op: OpOverload) -> bool:
-    """Whether it changes the sizes of its argument: ``t_``, ``resize_``."""
-    return Tag.inplace_view in op.tags
-
-
-def takes_memory(op: OpOverload) -> bool:
-    """Whether it changes which memory its argument has: ``resize_``, ``set_``."""
-    kind, _ = _C._op_facts(op.name())
-    return changes_sizes(op) and kind != "view"
-
-
 @cache
 def gives_bools(op: OpOverload) -> bool:
-    """Whether the result for floats is of bools: comparisons, ``isnan``."""
-    import pellucid
-
+    """Whether a pointwise op gives bools of floats: comparisons, ``isnan``."""
     some = pellucid.empty(0, device="meta")
     needed = [a for a in op._schema.arguments if not a.has_default]
     try:

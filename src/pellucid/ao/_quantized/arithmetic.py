@@ -1,7 +1,7 @@
 """Rules of ops that compute with quantized tensors.
 
-Comparisons compare the numbers. Ops that only compare integers of one scale work on the
-integers (relu, max_pool); others are the op on the numbers, requantized with the scale
+Ops that only compare integers of one scale work on the integers (relu, max_pool);
+others are the op on the numbers, requantized with the scale
 of the operand, or with the fixed scale of a bounded function.
 """
 
@@ -58,23 +58,19 @@ def average(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 @_fixed("sigmoid", "hardsigmoid")
-def from_zero_to_one(op: Any, tensor: Tensor) -> Tensor:
-    """In steps of 1/256."""
-    return _in_fixed_scale(op, tensor, 1 / 256, 0, -128)
+def from_zero_to_one(op: Any, tensor: Tensor, least: float = 0.0) -> Tensor:
+    """The numbers from ``least`` to one in 256 steps."""
+    parts = _of_one_scale(op, tensor)
+    scale = (1 - least) / 256
+    is_unsigned = parts.dtype is pellucid.quint8
+    zero_point = round(-least / scale) - (0 if is_unsigned else 128)
+    return quantized(op(parts.floats()), scale, zero_point, parts.dtype)
 
 
 @_fixed("tanh")
 def up_to_one(op: Any, tensor: Tensor) -> Tensor:
-    """In steps of 2/256."""
-    return _in_fixed_scale(op, tensor, 2 / 256, 128, 0)
-
-
-def _in_fixed_scale(
-    op: Any, tensor: Tensor, scale: float, of_unsigned: int, of_signed: int
-) -> Tensor:
-    parts = _of_one_scale(op, tensor)
-    zero_point = of_unsigned if parts.dtype is pellucid.quint8 else of_signed
-    return quantized(op(parts.floats()), scale, zero_point, parts.dtype)
+    """The numbers from minus one to one."""
+    return from_zero_to_one(op, tensor, -1.0)
 
 
 @RULES.because("the result is not a tensor")("equal")
@@ -83,15 +79,10 @@ def equal(op: Any, first: Tensor, second: Tensor) -> bool:
     if not (is_quantized(first) and is_quantized(second)):
         return False
     a, b = split(first), split(second)
+    names = ("integers", "scales", "zero_points")
+    pairs = ((getattr(a, name), getattr(b, name)) for name in names)
     same_kind = a.dtype is b.dtype and a.axis == b.axis
-    return same_kind and all(
-        pellucid.equal(x, y)
-        for x, y in (
-            (a.integers, b.integers),
-            (a.scales, b.scales),
-            (a.zero_points, b.zero_points),
-        )
-    )
+    return same_kind and all(pellucid.equal(x, y) for x, y in pairs)
 
 
 @RULES.because("the result is not a tensor")("item")

@@ -10,9 +10,9 @@ from pellucid.ao._quantized.parts import is_quantized, split
 from pellucid.ao._quantized.rules import RULES
 
 
-@RULES.instead("a quantized tensor has no other dtype to be converted to")(
-    "to", "_to_copy"
-)
+@RULES.because(
+    "a quantized tensor has no other dtype to be converted to", overrides=True
+)("to", "_to_copy")
 def to(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """To its own dtype and device: itself; to another dtype: refused."""
     dtypes = [a for a in (*args, *kwargs.values()) if isinstance(a, pellucid.dtype)]

@@ -8,7 +8,7 @@ If scales would be mixed, the op is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pellucid
@@ -16,23 +16,29 @@ from pellucid import Tensor
 from pellucid._decomp.graphs import moves_elements, refuses
 from pellucid._ops import facts
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
+from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 
 def move(op: Any, *args: Any, **kwargs: Any) -> Any:
     """The op on the integers; NotImplemented for an op that computes."""
     _require_one_kind(op, args, kwargs)
-    tensors = [v for v in _leaves((args, kwargs)) if isinstance(v, Tensor)]
+    leaves, spec = tree_flatten((args, kwargs))
+    tensors = [v for v in leaves if isinstance(v, Tensor)]
     given = list(filter(is_quantized, tensors))
     if not is_quantized(tensors[0]):
         return NotImplemented
     parts = split(given[0])
-    stored = {id(v): computable(op, split(v).integers) for v in given}
-    places, options = _replaced((args, kwargs), stored)
+
+    def on(integers: Callable[[Tensor], Tensor]) -> Any:
+        """The arguments with integers in place of quantized tensors."""
+        found = (computable(op, integers(v)) if is_quantized(v) else v for v in leaves)
+        return tree_unflatten(found, spec)
+
+    places, options = on(lambda each: split(each).integers)
     if not op.is_view and not moves_elements(op, places, options):
         return NotImplemented
     if len(given) > 1:
-        stored = {id(v): _requantized(op, v, parts) for v in given}
-        places, options = _replaced((args, kwargs), stored)
+        places, options = on(lambda each: _requantized(op, each, parts))
     moved = op(*places, **options)
     if moved is parts.integers:
         return given[0]
@@ -66,17 +72,7 @@ def _requantized(op: Any, tensor: Tensor, first: Parts) -> Tensor:
             f"{op._opname}: all tensors must have the same quantized dtype"
         )
     same = (parts.scale, parts.zero_point) == (first.scale, first.zero_point)
-    return computable(
-        op, (parts if same else split(first.like(parts.floats()))).integers
-    )
-
-
-def _replaced(value: Any, stored: dict[int, Tensor]) -> Any:
-    if isinstance(value, dict):
-        return {k: _replaced(v, stored) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_replaced(v, stored) for v in value)
-    return stored.get(id(value), value)
+    return (parts if same else split(first.like(parts.floats()))).integers
 
 
 def _require_one_kind(op: Any, args: Any, kwargs: Any) -> None:
@@ -87,16 +83,6 @@ def _require_one_kind(op: Any, args: Any, kwargs: Any) -> None:
             raise RuntimeError(
                 f"{op._opname}: tensors must all be quantized, or none of them"
             )
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if not isinstance(value, (list, tuple)):
-        yield value
-        return
-    for item in value:
-        yield from _leaves(item)
 
 
 def _with_channels(

@@ -1,8 +1,8 @@
 """Rules of ops on masked tensors, as ops on data and masks.
 
 The rule of an op follows from its declaration: a pointwise op keeps the mask, a
-reduction is that of ``torch.masked``, a view op applies to both. Other ops are listed
-here.
+reduction is that of ``torch.masked``, a view, or an op that only moves elements,
+applies to both. Other ops register their rules.
 """
 
 from __future__ import annotations
@@ -34,30 +34,33 @@ _OF_OPERATORS = {
 }  # fmt: skip
 
 
-def rule_of(func: Any) -> Rule | None:
-    """The rule of a function, a method, an operator or an overload; None if it has
-    none.
+def computed(func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function, a method, an operator or an overload gives; NotImplemented if
+    there is no rule for it.
     """
-    if isinstance(func, OpOverload):
-        return _rule(func._opname)
-    name = getattr(func, "__name__", "")
-    if name in ("__get__", "__set__"):
-        return None
-    if not name.startswith("__") or name in RULES.by_name:
-        return _rule(name)
-    name = name.strip("_")
-    found = (_rule(_OF_OPERATORS.get(each, each)) for each in (name, name[1:]))
-    return next(filter(None, found), None)  # __radd__ and __iadd__ as __add__
+    name = func._opname if isinstance(func, OpOverload) else _name_of(func)
+    rule = _rule(name)
+    return NotImplemented if rule is None else rule(func, *args, **kwargs)
+
+
+def _name_of(func: Any) -> str:
+    """The name of its op: __radd__ and __iadd__ are computed as __add__."""
+    name: str = getattr(func, "__name__", "")
+    is_attribute = name in ("__get__", "__set__")
+    if not name.startswith("__") or is_attribute or name in RULES.by_name:
+        return name
+    names = [_OF_OPERATORS.get(n, n) for n in (name.strip("_"), name.strip("_")[1:])]
+    return names[0] if _overloads(names[0]) else names[1]
 
 
 @functools.cache
 def _rule(name: str) -> Rule | None:
     if name in RULES.by_name:
         return RULES.by_name[name].function
-    ops = _overloads(name)
-    if any(map(facts.is_reduction, ops)):  # max, too, pointwise with another tensor
-        ops = [op for op in ops if facts.is_reduction(op)]
-    return next(filter(None, map(RULES.derived, ops)), None)
+    ops = [op for op in _overloads(name) if not facts.is_out(op)]
+    # max is a reduction, and pointwise with another tensor
+    op = max(ops, key=facts.is_reduction, default=None)
+    return None if op is None else RULES.derive(op)
 
 
 def _overloads(name: str) -> list[Any]:
@@ -66,8 +69,6 @@ def _overloads(name: str) -> list[Any]:
 
 
 def _derived(op: Any) -> Rule | None:
-    if facts.is_out(op):
-        return None
     if facts.is_reduction(op):
         is_masked = op._opname in _reductions.__all__
         return _reduction(op._opname) if is_masked else None
@@ -122,8 +123,7 @@ def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("a masked tensor is not written into a plain one")
     if pellucid.is_grad_enabled() and target.requires_grad:
         raise RuntimeError("a masked tensor that requires grad is not changed in place")
-    name = func._schema.name.partition("::")[2] if hasattr(func, "_schema") else None
-    written = getattr(Tensor, name or func.__name__)
+    written = getattr(Tensor, func.__name__.partition(".")[0])
     others = _masks(args)
     if not all(pellucid.equal(target._masked_mask, other) for other in others):
         raise ValueError("Input masks must match.")
@@ -189,7 +189,7 @@ def _reduction(name: str) -> Rule:
     return run
 
 
-@RULES.instead("the order of Frobenius norms is a string")("norm")
+@RULES.because("the order of Frobenius norms is a string", overrides=True)("norm")
 def _norm(func: Rule, tensor: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
     given = _dims_and_rest(args, kwargs)
     order = {"fro": 2.0, None: 2.0}.get(p, p)
@@ -206,7 +206,7 @@ def _any(mask: Tensor, given: dict[str, Any]) -> Tensor:
     return mask.any(dim, keepdim)
 
 
-@RULES.instead("torch.masked has none")("all")
+@RULES.because("absent elements count as true")("all")
 def _all(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     given = _dims_and_rest(args, kwargs)
     mask = mask_of(tensor)
@@ -214,25 +214,17 @@ def _all(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     return _with_mask(found.all(**given), _any(mask, given))
 
 
-_normalizes = RULES.because("absent elements count as minus infinity")
-
-
-@_normalizes("softmax", "_softmax")
+@RULES.because("absent elements count as minus infinity")(
+    "softmax", "_softmax", "log_softmax", "_log_softmax"
+)
 def _softmax(func: Rule, tensor: Any, dim: int = -1, *_: Any, **kwargs: Any) -> Any:
-    return _normalized(_normalizations.softmax, tensor, dim, kwargs.get("dtype"))
+    name = func.__name__.partition(".")[0].lstrip("_")
+    data, mask, dtype = data_of(tensor), mask_of(tensor), kwargs.get("dtype")
+    found = getattr(_normalizations, name)(data, dim, dtype=dtype, mask=mask)
+    return _with_mask(found, mask)
 
 
-@_normalizes("log_softmax", "_log_softmax")
-def _log_softmax(func: Rule, tensor: Any, dim: int = -1, *_: Any, **kwargs: Any) -> Any:
-    return _normalized(_normalizations.log_softmax, tensor, dim, kwargs.get("dtype"))
-
-
-def _normalized(function: Rule, tensor: Any, dim: int, dtype: Any) -> MaskedTensor:
-    mask = mask_of(tensor)
-    return _with_mask(function(data_of(tensor), dim, dtype=dtype, mask=mask), mask)
-
-
-@RULES.instead("the masks are chosen, too")("where")
+@RULES.because("the masks are chosen, too", overrides=True)("where")
 def _where(func: Rule, *args: Any, **kwargs: Any) -> Any:
     if len(args) != 3 or kwargs:
         raise ValueError(f"where: a condition and two tensors, got {len(args)}")

@@ -92,15 +92,12 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import rule_of
+        from pellucid.masked.maskedtensor._rules import computed
 
         if not all(issubclass(cls, each) or each is Tensor for each in types):
             return NotImplemented
-        rule = rule_of(func)
         with DisableTorchFunctionSubclass():
-            found = NotImplemented
-            if rule is not None:
-                found = rule(func, *args, **(kwargs or {}))
+            found = computed(func, args, kwargs or {})
             if found is NotImplemented:
                 found = func(*args, **(kwargs or {}))
             return found
@@ -113,11 +110,9 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import rule_of
+        from pellucid.masked.maskedtensor._rules import computed
 
-        rule, found = rule_of(func), NotImplemented
-        if rule is not None:
-            found = rule(func, *args, **(kwargs or {}))
+        found = computed(func, args, kwargs or {})
         if found is NotImplemented:
             name = func._schema.name
             raise TypeError(

@@ -5,32 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
+from pellucid._ops.rules import refuse
 from pellucid.nested._ops import mapping
 from pellucid.nested._ops.parts import is_nested, split
 from pellucid.nested._ops.rules import RULES, Bound, write
 
-
-@RULES.because("a view of all values")("detach", "alias")
-def view(op: Any, bound: Bound) -> Any:
-    """The same structure, and a view of the values."""
-    return mapping.flat(op, bound)
-
-
-@RULES.because("calls ops that take all examples at once")(
+RULES.because("a view of all values")("detach", "alias")(mapping.flat)
+RULES.because("elements are places in the memory of one tensor")("as_strided")(refuse)
+RULES.because("it calls ops that take all examples at once")(
     *("cpu", "type_as", "dropout", "swapaxes", "swapdims", "movedim", "moveaxis")
-)
-def as_its_ops(op: Any, bound: Bound) -> Any:
-    """A composite, as the ops that it calls."""
-    return NotImplemented
+)(refuse)
 
 
-@RULES.because("elements are places in the memory of one tensor")("as_strided")
-def as_strided(op: Any, bound: Bound) -> Any:
-    """Refused."""
-    return NotImplemented
-
-
-@RULES.because("nothing is computed")("copy_")
+@RULES.because("examples are written one by one")("copy_")
 def copy_(op: Any, bound: Bound) -> Any:
     """From a nested tensor with the same sizes."""
     if not is_nested(bound["self"]) or not is_nested(bound["src"]):

@@ -14,7 +14,14 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
+from pellucid.nested._ops.parts import (
+    Parts,
+    is_nested,
+    join,
+    joined,
+    split,
+    wrapped,
+)
 from pellucid.nested._ops.pointwise import call
 
 _DIMS = (
@@ -64,16 +71,6 @@ def _nested_arguments(bound: dict[str, Any]) -> list[Tensor]:
         elif isinstance(value, list | tuple):
             found += [each for each in value if is_nested(each)]
     return found
-
-
-def wrapped(dim: int, rank: int) -> int:
-    """A dim counted from the left; IndexError out of range."""
-    if not -rank <= dim < rank:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
-            f" but got {dim})"
-        )
-    return int(dim) % rank
 
 
 def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:

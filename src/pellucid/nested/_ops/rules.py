@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid import _C, Tensor
+from pellucid import Tensor
 from pellucid._ops import facts
 from pellucid._ops.rules import Rules
 from pellucid.nested._ops import mapping, pointwise
@@ -20,21 +20,19 @@ Bound = dict[str, Any]
 
 
 def _derived(op: Any) -> Callable[..., Any] | None:
-    return None if op._schema.is_mutable else _bound(_rule_of(op), op)
+    return None if op._schema.is_mutable else _bound(rule_of(op), op)
 
 
-def _rule_of(op: Any) -> Callable[[Any, Bound], Any]:
+def rule_of(op: Any) -> Callable[[Any, Bound], Any]:
+    """What the declaration implies; ``mapping.apply`` where it implies nothing."""
     if facts.is_new(op):
         return mapping.dense
     if facts.is_reduction(op):
         return _reduction
     if not facts.is_elementwise(op):
         return mapping.apply
-    return mapping.flat if facts.is_like(op) or _draws(op) else pointwise.apply
-
-
-def _draws(op: Any) -> bool:
-    return _C._op_facts(op.name())[0] == "random"
+    is_flat = facts.is_like(op) or facts.is_random(op)
+    return mapping.flat if is_flat else pointwise.apply
 
 
 def _reduction(op: Any, bound: Bound) -> Any:

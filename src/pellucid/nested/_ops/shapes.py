@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
 from pellucid.nested._ops.mapping import apply as along_dims
-from pellucid.nested._ops.mapping import mapped, wrapped
-from pellucid.nested._ops.parts import Parts, is_nested, joined, split
+from pellucid.nested._ops.mapping import mapped
+from pellucid.nested._ops.parts import Parts, is_nested, joined, split, wrapped
 from pellucid.nested._ops.rules import RULES, Bound
 
 rule = RULES.because("dims are those of the batch, and the ragged dim stays one")
+
+
+def _in_all(parts: Parts, function: Callable[[Tensor], Tensor], axis: int) -> Tensor:
+    """A function of the values, ragged in ``axis``, or of each example."""
+    if parts.is_jagged:
+        return parts.with_values(function(parts.values), axis)
+    return joined([function(each) for each in parts.pieces()], None, -1)
 
 
 @rule("unbind")
@@ -63,9 +70,8 @@ def reorder(op: Any, bound: Bound) -> Any:
             f"{name} is not supported on the batch dimension for jagged NT"
         )
     inner = [d - 1 for d in order[1:]]
-    if parts.is_jagged:
-        return parts.with_values(parts.values.permute(inner), order.index(parts.axis))
-    return joined([each.permute(inner) for each in parts.pieces()], None, -1)
+    axis = order.index(parts.axis) if parts.is_jagged else -1
+    return _in_all(parts, lambda x: x.permute(inner), axis)
 
 
 @rule("unsqueeze")
@@ -75,10 +81,8 @@ def unsqueeze(op: Any, bound: Bound) -> Any:
     dim = wrapped(bound["dim"], parts.dim + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
-    if not parts.is_jagged:
-        return joined([each.unsqueeze(dim - 1) for each in parts.pieces()], None, -1)
     axis = parts.axis + (dim <= parts.axis)
-    return parts.with_values(parts.values.unsqueeze(dim - 1), axis)
+    return _in_all(parts, lambda x: x.unsqueeze(dim - 1), axis)
 
 
 @rule("squeeze")
@@ -92,10 +96,8 @@ def squeeze(op: Any, bound: Bound) -> Any:
     if 0 in dims or parts.axis in dims:
         raise RuntimeError("squeeze(): not supported for NestedTensor on ragged dim")
     inner = [d - 1 for d in dims]
-    if not parts.is_jagged:
-        return joined([each.squeeze(inner) for each in parts.pieces()], None, -1)
     gone = sum(d < parts.axis and parts.values.shape[d - 1] == 1 for d in dims)
-    return parts.with_values(parts.values.squeeze(inner), parts.axis - gone)
+    return _in_all(parts, lambda x: x.squeeze(inner), parts.axis - gone)
 
 
 @rule("view", "reshape")
@@ -225,12 +227,8 @@ def flatten(op: Any, bound: Bound) -> Any:
         raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
     if start == 0 and end != 0:
         raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
-    values = parts.values
-    if not parts.is_jagged:
-        flat = [each.flatten(start - 1, end - 1) for each in parts.pieces()]
-        return joined(flat, None, -1)
     merged = end - start if end < parts.axis else 0
-    return parts.with_values(values.flatten(start - 1, end - 1), parts.axis - merged)
+    return _in_all(parts, lambda x: x.flatten(start - 1, end - 1), parts.axis - merged)
 
 
 @rule("unflatten")
@@ -241,11 +239,8 @@ def unflatten(op: Any, bound: Bound) -> Any:
     sizes = bound["sizes"]
     if dim in (0, parts.axis):
         raise RuntimeError("unflatten(): not supported for NestedTensor on ragged dim")
-    if not parts.is_jagged:
-        made = [each.unflatten(dim - 1, sizes) for each in parts.pieces()]
-        return joined(made, None, -1)
     axis = parts.axis + (len(sizes) - 1 if dim < parts.axis else 0)
-    return parts.with_values(parts.values.unflatten(dim - 1, sizes), axis)
+    return _in_all(parts, lambda x: x.unflatten(dim - 1, sizes), axis)
 
 
 @rule("diag_embed")

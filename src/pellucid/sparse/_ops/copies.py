@@ -30,14 +30,14 @@ def _copied(parts: Parts, values: Tensor) -> Tensor:
     return join(parts._replace(structure=structure, values=values))
 
 
-@RULES.instead("indices are copied, too")("clone")
+@RULES.because("indices are copied, too", overrides=True)("clone")
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of the elements."""
     parts = split(self)
     return _copied(parts, parts.values.clone())
 
 
-@RULES.instead("indices and layout are converted, too")("_to_copy")
+@RULES.because("indices and layout are converted, too", overrides=True)("_to_copy")
 def to_copy(
     self: Tensor,
     *,
@@ -88,7 +88,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, clone(src).to(self.dtype), "copy_")  # type: ignore[no-any-return]
 
 
-@RULES.because("no element is stored")("empty_like", "zeros_like", "zero")
+@RULES.because("elements are removed, not set to 0", overrides=True)("zero")
+@RULES.because("no element is stored")("empty_like", "zeros_like")
 def empty_like(
     self: Tensor, *, dtype: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
@@ -122,7 +123,9 @@ def new_zeros(
     return coo(index, value, tuple(size), True)
 
 
-_sums = RULES.instead("dense + sparse is dense; a sum without coalescing is cheaper")
+_sums = RULES.because(
+    "dense + sparse is dense; a sum without coalescing is cheaper", overrides=True
+)
 
 
 def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
@@ -201,35 +204,28 @@ def sub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _sum(pellucid.ops.aten.sub.Tensor, self, other, alpha)
 
 
+def _sum_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+        if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
+            rows = _flat_rows(other)
+            if rows is not None and self.is_contiguous():
+                keys, values, shape = rows
+                values = values.to(self.dtype)
+                self.view(shape).index_add_(0, keys, values, alpha=sign * alpha)
+                return self
+        return write(self, functional(self, other, alpha=alpha), functional.__name__)
+
+    return run
+
+
 _adds = RULES.because("rows are added to a dense tensor without a dense operand")
+_adds("add_")(_sum_in_place(add, 1))
+_adds("sub_")(_sum_in_place(sub, -1))
 
 
-@_adds("add_")
-def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """``self += alpha * other``."""
-    return _sum_in_place(add, self, other, alpha, alpha)
-
-
-@_adds("sub_")
-def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """``self -= alpha * other``."""
-    return _sum_in_place(sub, self, other, alpha, -alpha)
-
-
-def _sum_in_place(
-    functional: Callable[..., Any], self: Tensor, other: Any, alpha: Any, factor: Any
-) -> Any:
-    if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
-        rows = _flat_rows(other)
-        if rows is not None and self.is_contiguous():
-            keys, values, shape = rows
-            values = values.to(self.dtype)
-            self.view(shape).index_add_(0, keys, values, alpha=factor)
-            return self
-    return write(self, functional(self, other, alpha=alpha), functional.__name__)
-
-
-@RULES.instead("PyTorch refuses divisors of several elements: 0 / 0 is not 0")("div")
+@RULES.because(
+    "PyTorch refuses divisors of several elements: 0 / 0 is not 0", overrides=True
+)("div")
 def div(self: Any, other: Any, **options: Any) -> Any:
     """Division by a number."""
     is_number = not isinstance(other, Tensor)

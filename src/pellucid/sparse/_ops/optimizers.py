@@ -16,7 +16,7 @@ from pellucid.sparse._ops.parts import COO, is_sparse, split
 from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
 from pellucid.sparse._ops.rules import RULES
 
-rule = RULES.instead("only the rows of a gradient are updated")
+rule = RULES.because("only the rows of a gradient are updated")
 
 
 def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:

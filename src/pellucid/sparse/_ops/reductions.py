@@ -102,7 +102,7 @@ def mean(
     return sum_(self, dim, keepdim, dtype=dtype) / count
 
 
-@rule("norm")
+@rule("norm", "linalg_vector_norm")
 def norm(
     self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
 ) -> Any:
@@ -115,14 +115,6 @@ def norm(
         )
     values = split(coalesced(self) if self.layout is COO else self).values
     return pellucid.linalg.vector_norm(values, 2 if p is None else p)
-
-
-@rule("linalg_vector_norm")
-def vector_norm(
-    self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
-) -> Any:
-    """Like ``norm``."""
-    return norm(self, ord, dim, keepdim)
 
 
 def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
