@@ -106,15 +106,7 @@ class FusedOptimizer(Optimizer):
         if self._has_complex:
             params, grads = as_real(params), as_real(grads)
             states = as_real_states(states)
-        try:
-            self._run(params, grads, states, steps, group)
-        except NotImplementedError as error:
-            if all(grad.layout is pellucid.strided for grad in grads):
-                raise
-            raise RuntimeError(
-                f"{type(self).__name__} does not support sparse gradients, please "
-                "consider SparseAdam instead"
-            ) from error
+        self._run(params, grads, states, steps, group)
 
 
 def zeros_of(p: Tensor, *names: str) -> State:
