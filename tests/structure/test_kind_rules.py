@@ -45,7 +45,7 @@ def moves(op):
     name = op.name().removeprefix("aten::")
     calls = native_calls(name) if name in REGISTRY and not op._schema.is_mutable else []
     return bool(calls) and all(
-        moves_elements(op, tree_unflatten(call.leaves, call.spec), {}) for call in calls
+        moves_elements(op, tree_unflatten(call.leaves, call.spec)) for call in calls
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pellucid
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 aten = ops.aten
 _LONGEST_SCAN = 1024
+_MOST_CALLS = 4096  # that are known to move elements or not
+_MOVES: dict[Any, bool] = {}
 
 
 @dataclass
@@ -116,22 +119,37 @@ def graph_of(op: Any, args: Sequence[Any], kwargs: Any) -> tuple[Graph, Call]:
     return op.trace(call.key, call.env).graph, call
 
 
-def moves_elements(op: OpOverload, args: Sequence[Any], kwargs: Any) -> bool:
+def moves_elements(op: OpOverload, args: Sequence[Any], kwargs: Any = None) -> bool:
     """Whether a call of a declared op only moves elements; False of composites, whose
     ops are seen one by one, and of ops that write.
     """
     from pellucid_compiler.ir.moving import moves_elements as moves
 
-    try:
-        declaration = declared(op.name().removeprefix("aten::"))
-    except KeyError:
-        return False
-    if op._schema.is_mutable:
-        return False
-    graph, _ = graph_of(declaration, args, kwargs)
-    return moves(graph)
+    given = (*args, *(kwargs or {}).items())
+    key = op, tuple(map(_fact, given))
+    if key not in _MOVES:
+        try:
+            declaration = declared(op.name().removeprefix("aten::"))
+        except KeyError:
+            return False
+        if op._schema.is_mutable:
+            return False
+        if len(_MOVES) >= _MOST_CALLS:
+            _MOVES.clear()
+        _MOVES[key] = moves(graph_of(declaration, args, kwargs or {})[0])
+    return _MOVES[key]
 
 
+def _fact(value: Any) -> Any:
+    """An argument without the elements of tensors, to look calls up by."""
+    if isinstance(value, Tensor):
+        return value.dtype, tuple(value.shape)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_fact, value))
+    return type(value), value
+
+
+@cache
 def refuses(op: OpOverload, dtype: pellucid.dtype) -> bool:
     """Whether the declaration of an op excludes integers of a dtype."""
     try:

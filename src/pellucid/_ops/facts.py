@@ -75,11 +75,13 @@ def _takes_sizes(op: OpOverload) -> bool:
     return any(a.name == "size" for a in op._schema.arguments)
 
 
+@cache
 def is_out(op: OpOverload) -> bool:
     """Whether it writes its result to ``out=``."""
     return any(a.is_out for a in op._schema.arguments)
 
 
+@cache
 def changes_sizes(op: OpOverload) -> bool:
     """Whether it changes the sizes of its argument: ``t_``, ``resize_``."""
     return Tag.inplace_view in op.tags

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import pellucid
 from pellucid._ops import facts
+from pellucid._tensor.dtype_names import TYPE_NAMES
 
 if TYPE_CHECKING:
     from pellucid._ops import OpOverload
@@ -41,6 +43,14 @@ def _refuse_memory(op: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(
         f"{op._opname}: the tensor consists of tensors and has no memory of its own"
     )
+
+
+def _require_castable(found: Any, target: Any) -> None:
+    if not pellucid.can_cast(found.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {TYPE_NAMES[found.dtype]} can't be cast to the desired "
+            f"output type {TYPE_NAMES[target.dtype]}"
+        )
 
 
 class Registry:
@@ -74,7 +84,8 @@ class Rules(Registry):
     """The rules of a kind of tensor whose ops the dispatcher hands over.
 
     ``bind(function, op)``: how to call a registered function for an op.
-    ``write(target, result, op)``: writes the result of the functional form.
+    ``write(target, result, op)``: writes the result of the functional form;
+    ``replaces``: by other parts, so that calls are not repeated on the parts.
     """
 
     def __init__(
@@ -82,9 +93,10 @@ class Rules(Registry):
         derive: Callable[[OpOverload], Function | None],
         bind: Callable[[Function, OpOverload], Function],
         write: Callable[[Any, Any, OpOverload], Any],
+        replaces: bool = False,
     ) -> None:
         super().__init__(derive)
-        self._bind, self._write = bind, write
+        self._bind, self._write, self._replaces = bind, write, replaces
         self._chosen: dict[Any, Function] = {}
 
     def answer(
@@ -107,12 +119,21 @@ class Rules(Registry):
         functional = facts.functional_form(op)
         if functional is None:
             return self.derive(op) or refuse
-        return partial(self._write_form, op, functional)
+        return self._writing(op, functional)
 
-    def _write_form(
-        self, op: OpOverload, functional: OpOverload, /, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Writes the functional form's result, for ``op_`` and ``op(out=)``."""
+    def _writing(self, op: OpOverload, functional: OpOverload) -> Function:
+        """``op_`` and ``op(out=)``: writes the functional form's result."""
         (place,) = (a for a in op._schema.arguments if a.is_write)
-        target = kwargs.pop(place.name) if place.is_out else args[0]
-        return self._write(target, functional(*args, **kwargs), op)
+        compute = functional if self._replaces else self._choose(functional)
+        write = self._write
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            target = kwargs.pop(place.name) if place.is_out else args[0]
+            found = compute(*args, **kwargs)
+            if found is NotImplemented:
+                found = functional(*args, **kwargs)
+            if not (place.is_out or found.dtype is target.dtype):
+                _require_castable(found, target)
+            return write(target, found, op)
+
+        return run

@@ -1,6 +1,7 @@
 """Rules of ops that move elements: the op is applied to the integers.
 
-These ops are identified by their declarations: a view, or a Graph without arithmetic.
+These ops are identified by their declarations: a view, ops that join tensors, or a
+Graph without arithmetic.
 Views of a quantized tensor share its integers. For a tensor with a scale per channel,
 the op is also applied to a tensor of channel numbers, which shows the new channel dim.
 If scales would be mixed, the op is refused.
@@ -14,39 +15,62 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._decomp.graphs import moves_elements, refuses
-from pellucid._ops import facts
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
-from pellucid.utils._pytree import tree_flatten, tree_unflatten
 
 
-def move(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """The op on the integers; NotImplemented for an op that computes."""
-    _require_one_kind(op, args, kwargs)
-    leaves, spec = tree_flatten((args, kwargs))
-    tensors = [v for v in leaves if isinstance(v, Tensor)]
-    given = list(filter(is_quantized, tensors))
-    if not is_quantized(tensors[0]):
+def is_copy(op: Any) -> bool:
+    """Whether an op that makes a tensor of the same sizes copies the elements."""
+    return op.is_view or moves_elements(op, (pellucid.zeros(1, dtype=pellucid.int8),))
+
+
+def same_sizes(op: Any, tensor: Tensor, **options: Any) -> Tensor:
+    """A copy of the integers, with the scales, which are never written."""
+    parts = split(tensor)
+    made = op(parts.integers, **options)
+    return tensor if made is parts.integers else parts.with_integers(made)
+
+
+def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
+    """The op on the integers; NotImplemented for an op that computes, unless it
+    ``always`` only moves elements.
+    """
+    given = _quantized(op, (*args, *kwargs.values()))
+    if not given:
         return NotImplemented
     parts = split(given[0])
 
     def on(integers: Callable[[Tensor], Tensor]) -> Any:
         """The arguments with integers in place of quantized tensors."""
-        found = (computable(op, integers(v)) if is_quantized(v) else v for v in leaves)
-        return tree_unflatten(found, spec)
 
-    places, options = on(lambda each: split(each).integers)
-    if not op.is_view and not moves_elements(op, places, options):
-        return NotImplemented
-    if len(given) > 1:
+        def stored(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return [stored(each) for each in value]
+            return computable(op, integers(value)) if is_quantized(value) else value
+
+        return [*map(stored, args)], {k: stored(v) for k, v in kwargs.items()}
+
+    if not always:
+        places, options = on(lambda each: split(each).integers)
+        if not moves_elements(op, places, options):
+            return NotImplemented
+    if always or len(given) > 1:
         places, options = on(lambda each: _requantized(op, each, parts))
-    moved = op(*places, **options)
-    if moved is parts.integers:
-        return given[0]
+    return _with_scales(op, parts, op(*places, **options), args[1:], kwargs)
+
+
+def view(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """A view of the integers."""
+    parts = split(tensor)
+    moved = op(parts.integers, *args, **kwargs)
+    return _with_scales(op, parts, moved, args, kwargs)
+
+
+def _with_scales(op: Any, parts: Parts, moved: Any, args: Any, kwargs: Any) -> Any:
     is_list = isinstance(moved, (list, tuple))
-    if parts.axis is None or facts.is_like(op):
+    if parts.axis is None:
         found = [with_computed(parts, e) for e in (moved if is_list else [moved])]
     else:
-        found = list(_with_channels(op, parts, moved, args[1:], kwargs))
+        found = list(_with_channels(op, parts, moved, args, kwargs))
     return found if is_list else found[0]
 
 
@@ -71,18 +95,26 @@ def _requantized(op: Any, tensor: Tensor, first: Parts) -> Tensor:
         raise RuntimeError(
             f"{op._opname}: all tensors must have the same quantized dtype"
         )
-    same = (parts.scale, parts.zero_point) == (first.scale, first.zero_point)
+    same = parts.scales.data_ptr() == first.scales.data_ptr() or (
+        (parts.scale, parts.zero_point) == (first.scale, first.zero_point)
+    )
     return (parts if same else split(first.like(parts.floats()))).integers
 
 
-def _require_one_kind(op: Any, args: Any, kwargs: Any) -> None:
-    """RuntimeError for a list of quantized tensors and others."""
-    for value in (*args, *kwargs.values()):
-        several = isinstance(value, (list, tuple)) and any(map(is_quantized, value))
-        if several and not all(map(is_quantized, value)):
+def _quantized(op: Any, values: Any) -> list[Tensor]:
+    """The quantized tensors of the arguments; none if the first tensor is not."""
+    found: list[Tensor] = []
+    for value in values:
+        given = value if isinstance(value, (list, tuple)) else (value,)
+        own = [each for each in given if is_quantized(each)]
+        if own and len(own) < len(given):
             raise RuntimeError(
                 f"{op._opname}: tensors must all be quantized, or none of them"
             )
+        if not (own or found) and any(isinstance(each, Tensor) for each in given):
+            return []
+        found += own
+    return found
 
 
 def _with_channels(

@@ -28,4 +28,4 @@ def _write(target: Any, result: Any, op: Any) -> Any:
     return write(target, result, op._opname)
 
 
-RULES = Rules(_derived, lambda function, op: function, _write)
+RULES = Rules(_derived, lambda function, op: function, _write, replaces=True)
