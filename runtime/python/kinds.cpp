@@ -95,6 +95,8 @@ class LastComponents final : public PartHolder {
     const int first = first_of_kind(call);
     if (first < 0) return false;
     const TensorImpl& structure = *call.args[first].tensor;
+    // A write to a sparse tensor replaces its values, which other tensors may have.
+    if (call.op->variant == Variant::InPlace && structure.keys.has(Key::Sparse)) return false;
     for (int k = first + 1; k < call.num_args; ++k) {
       const Kind* kind = call.args[k].tag == Tag::Tensor ? kind_of(*call.args[k].tensor) : nullptr;
       if (!kind) continue;

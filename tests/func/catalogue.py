@@ -44,6 +44,7 @@ GIVEN = {
     "upsample_linear1d": (images(1), TARGETS[1], False),
     "upsample_bicubic2d": (images(2), TARGETS[2], False),
     "upsample_trilinear3d": (images(3), TARGETS[3], False),
+    **{f"avg_pool{d}d": (images(d), [2] * d) for d in SPACES},
     **{
         f"{mode}_pad{d}d": (images(d), [1, 0] * d)
         for d in SPACES

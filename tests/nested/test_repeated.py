@@ -3,7 +3,7 @@
 import pytest
 
 import pellucid as torch
-from pellucid.nested._ops import answer as answers
+from pellucid.nested._ops.answer import RULES
 
 F = torch.nn.functional
 MATRIX, ROW = torch.arange(12.0).view(3, 4) / 10, torch.arange(4.0)
@@ -35,17 +35,17 @@ def asked(monkeypatch):
     actual = []
 
     def choose(op):
-        rule, names = original(op)
+        run = original(op)
 
-        def counted(op, bound):
+        def counted(*args, **kwargs):
             actual.append(op)
-            return rule(op, bound)
+            return run(*args, **kwargs)
 
-        return counted, names
+        return counted
 
-    original = answers._choose
-    monkeypatch.setattr(answers, "_choose", choose)
-    monkeypatch.setattr(answers, "_chosen", {})
+    original = RULES._choose
+    monkeypatch.setattr(RULES, "_choose", choose)
+    monkeypatch.setattr(RULES, "_chosen", {})
     return actual
 
 

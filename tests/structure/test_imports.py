@@ -74,13 +74,14 @@ API = {
     # Kinds of tensors
     "ao/_quantized": {
         *("_decomp", "_functions", "_ops", "autograd", "backends", "pellucid_compiler"),
+        *("utils/_pytree",),
     },
     "sparse": {"_ops", "sparse/_ops"},
     "sparse/_ops": {"_functions", "_ops", "autograd", "linalg", "pellucid_compiler"},
     "nested": {"nested/_ops"},
-    "nested/_ops": {"_ops", "autograd", "sparse/_ops", "utils/_symbolic"},
+    "nested/_ops": {"_ops", "autograd", "utils/_symbolic"},
     "masked": {"_functions", "linalg", "masked/maskedtensor"},
-    "masked/maskedtensor": {"_ops", "autograd", "masked", "overrides"},
+    "masked/maskedtensor": {"_decomp", "_ops", "autograd", "masked", "overrides"},
     # Functions of tensors
     "fft": set(),
     "linalg": set(),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pellucid
@@ -26,6 +27,7 @@ from pellucid._decomp.expressible import (
 )
 from pellucid._decomp.loop_values import known_size
 from pellucid._decomp.loops import kind_of_loop
+from pellucid._decomp.registry import declared
 from pellucid._ops import OpOverload, ops
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 aten = ops.aten
 _LONGEST_SCAN = 1024
+_MOST_CALLS = 4096  # that are known to move elements or not
+_MOVES: dict[Any, bool] = {}
 
 
 @dataclass
@@ -113,6 +117,46 @@ def graph_of(op: Any, args: Sequence[Any], kwargs: Any) -> tuple[Graph, Call]:
     given = bind_arguments(op.schema, args, kwargs)
     call = specialise(op.schema, [_in_key(v) for v in given], {}, op.options.numbers)
     return op.trace(call.key, call.env).graph, call
+
+
+def moves_elements(op: OpOverload, args: Sequence[Any], kwargs: Any = None) -> bool:
+    """Whether a call of a declared op only moves elements; False of composites, whose
+    ops are seen one by one, and of ops that write.
+    """
+    from pellucid_compiler.ir.moving import moves_elements as moves
+
+    given = (*args, *(kwargs or {}).items())
+    key = op, tuple(map(_fact, given))
+    if key not in _MOVES:
+        try:
+            declaration = declared(op.name().removeprefix("aten::"))
+        except KeyError:
+            return False
+        if op._schema.is_mutable:
+            return False
+        if len(_MOVES) >= _MOST_CALLS:
+            _MOVES.clear()
+        _MOVES[key] = moves(graph_of(declaration, args, kwargs or {})[0])
+    return _MOVES[key]
+
+
+def _fact(value: Any) -> Any:
+    """An argument without the elements of tensors, to look calls up by."""
+    if isinstance(value, Tensor):
+        return value.dtype, tuple(value.shape)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_fact, value))
+    return type(value), value
+
+
+@cache
+def refuses(op: OpOverload, dtype: pellucid.dtype) -> bool:
+    """Whether the declaration of an op excludes integers of a dtype."""
+    try:
+        refused = declared(op.name().removeprefix("aten::")).options.refuses
+    except KeyError:
+        return False
+    return "integers" in refused or _name(dtype) in refused
 
 
 def _in_key(value: Any) -> Any:

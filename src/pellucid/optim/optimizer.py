@@ -169,8 +169,20 @@ class Optimizer:
                 loss = closure()
         with pellucid.set_grad_enabled(self.defaults.get("differentiable", False)):
             for group in self.param_groups:
-                update(group)
+                try:
+                    update(group)
+                except NotImplementedError as error:
+                    self._refuse_sparse(group, error)
+                    raise
         return loss
+
+    def _refuse_sparse(self, group: Group, error: NotImplementedError) -> None:
+        grads = [p.grad for p in group["params"] if p.grad is not None]
+        if not all(grad.layout is pellucid.strided for grad in grads):
+            raise RuntimeError(
+                f"{type(self).__name__} does not support sparse gradients, please "
+                "consider SparseAdam instead"
+            ) from error
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients to None, or fills them with zeros."""

@@ -1,94 +1,97 @@
-"""``torch.ops.quantized``: activations and norms, with a given output scale."""
+"""``torch.ops.quantized``: activations and norms, with a given output scale.
+
+Most are the aten op of the same name on the numbers, rounded to the scale.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized.parts import quantized, split
+from pellucid.ao._quantized.parts import is_quantized, quantized, split
 from pellucid.ao._quantized.registry import op
 
-
-def _on_numbers(tensor: Tensor, scale: float, zero_point: int, function: Any) -> Tensor:
-    parts = split(tensor)
-    return quantized(function(parts.floats()), scale, zero_point, parts.dtype)
+_GIVEN = ("output_scale", "output_zero_point", "inplace")  # of no aten op
 
 
-@op("sigmoid")
-def sigmoid(qx: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
-    """``sigmoid(qx)``"""
-    return _on_numbers(qx, output_scale, output_zero_point, pellucid.sigmoid)
+def _on_numbers(
+    text: str, *others: str, body: Callable[..., Any] | None = None
+) -> None:
+    """Registers ``"name(argument, argument=1)"`` and other names: what ``body``, or the
+    aten op of the name, gives of the numbers, in the given scale.
+    """
+    name, _, listed = text.rstrip(")").partition("(")
+    signature = Signature([_parameter(each) for each in listed.split(", ")])
+    function = body or getattr(pellucid.ops.aten, name)
+
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        floats = function(*(_number(v) for k, v in given.items() if k not in _GIVEN))
+        dtype = next(iter(given.values())).dtype
+        scale, zero_point = given["output_scale"], given["output_zero_point"]
+        return quantized(floats, scale, zero_point, dtype)
+
+    call.__doc__ = f"``{name}`` of the numbers, in the given scale."
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    op(name, *others)(call)
 
 
-@op("hardswish")
-def hardswish(input: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
-    """``hardswish(input)``"""
-    function = pellucid.ops.aten.hardswish
-    return _on_numbers(input, output_scale, output_zero_point, function)
+def _parameter(text: str) -> Parameter:
+    name, _, default = text.partition("=")
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    return Parameter(name, kind, default=int(default) if default else Parameter.empty)
 
 
-@op("elu")
-def elu(
-    self: Tensor,
-    output_scale: float,
-    output_zero_point: int,
-    alpha: float = 1,
-    scale: float = 1,
-    input_scale: float = 1,
+def _number(value: Any) -> Any:
+    return split(value).floats() if is_quantized(value) else value
+
+
+_SCALE = "output_scale, output_zero_point"
+_on_numbers(f"sigmoid(qx, {_SCALE})")
+_on_numbers(f"hardswish(input, {_SCALE})")
+_on_numbers(f"elu(self, {_SCALE}, alpha=1, scale=1, input_scale=1)")
+_on_numbers(f"celu(self, {_SCALE}, alpha=1)")
+_on_numbers(f"leaky_relu(qx, negative_slope, inplace, {_SCALE})")
+_on_numbers(f"prelu(qx, weight, {_SCALE})")
+_on_numbers(f"softmax(qx, dim, {_SCALE})")
+_on_numbers(f"layer_norm(input, normalized_shape, weight, bias, eps, {_SCALE})")
+_on_numbers(f"group_norm(input, num_groups, weight, bias, eps, {_SCALE})")
+
+
+def _instance_norm(x: Tensor, weight: Any, bias: Any, eps: float) -> Tensor:
+    """By each example's own moments."""
+    made: Tensor = pellucid.group_norm(x, x.shape[1], weight, bias, eps)
+    return made
+
+
+def _batch_norm(
+    x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float
 ) -> Tensor:
-    """``elu(self)``"""
-    given = (alpha, scale, input_scale)
-    return _on_numbers(
-        *(self, output_scale, output_zero_point),
-        lambda floats: pellucid.ops.aten.elu(floats, *given),
-    )
+    """By running statistics."""
+    given = (weight, bias, mean, var, False, 0.0, eps, False)
+    made: Tensor = pellucid.batch_norm(x, *given)
+    return made
 
 
-@op("celu")
-def celu(
-    self: Tensor, output_scale: float, output_zero_point: int, alpha: float = 1
-) -> Tensor:
-    """``celu(self)``"""
-    return elu(self, output_scale, output_zero_point, alpha, 1, 1 / alpha)
+def _batch_norm_relu(*args: Any) -> Tensor:
+    return _batch_norm(*args).relu()
 
 
-@op("leaky_relu")
-def leaky_relu(
-    qx: Tensor,
-    negative_slope: float,
-    inplace: bool,
-    output_scale: float,
-    output_zero_point: int,
-) -> Tensor:
-    """``leaky_relu(qx)``"""
-    return _on_numbers(
-        *(qx, output_scale, output_zero_point),
-        lambda floats: pellucid.ops.aten.leaky_relu(floats, negative_slope),
-    )
-
-
-@op("prelu")
-def prelu(
-    qx: Tensor, weight: Tensor, output_scale: float, output_zero_point: int
-) -> Tensor:
-    """``prelu(qx, weight)`` with a quantized weight."""
-    slopes = split(weight).floats()
-    return _on_numbers(
-        *(qx, output_scale, output_zero_point),
-        lambda floats: pellucid.prelu(floats, slopes),
-    )
-
-
-@op("softmax")
-def softmax(
-    qx: Tensor, dim: int, output_scale: float, output_zero_point: int
-) -> Tensor:
-    """``softmax(qx, dim)``"""
-    return _on_numbers(
-        *(qx, output_scale, output_zero_point),
-        lambda floats: pellucid.softmax(floats, dim),
-    )
+_NORM = f"(qx, weight, bias, mean, var, eps, {_SCALE})"
+_on_numbers(f"instance_norm(input, weight, bias, eps, {_SCALE})", body=_instance_norm)
+_on_numbers(
+    f"batch_norm{_NORM}", *(f"batch_norm{d}d" for d in (1, 2, 3)), body=_batch_norm
+)
+_on_numbers(
+    f"batch_norm_relu{_NORM}",
+    *(f"batch_norm{d}d_relu" for d in (1, 2, 3)),
+    body=_batch_norm_relu,
+)
 
 
 @op("relu6")
@@ -125,80 +128,3 @@ def dropout(
 ) -> Tensor:
     """Returns ``self``: quantized models are not trained."""
     return self
-
-
-@op("layer_norm")
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Any,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Tensor:
-    """``layer_norm`` over the last dims."""
-    return _on_numbers(
-        *(input, output_scale, output_zero_point),
-        lambda floats: pellucid.layer_norm(floats, normalized_shape, weight, bias, eps),
-    )
-
-
-@op("group_norm")
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Tensor:
-    """``group_norm``"""
-    return _on_numbers(
-        *(input, output_scale, output_zero_point),
-        lambda floats: pellucid.group_norm(floats, num_groups, weight, bias, eps),
-    )
-
-
-@op("instance_norm")
-def instance_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    output_scale: float,
-    output_zero_point: int,
-) -> Tensor:
-    """``instance_norm`` by each example's own moments."""
-    return group_norm(
-        *(input, input.shape[1], weight, bias, eps, output_scale, output_zero_point)
-    )
-
-
-def _batch_norm(relu: bool) -> Any:
-    def call(
-        qx: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        mean: Tensor,
-        var: Tensor,
-        eps: float,
-        output_scale: float,
-        output_zero_point: int,
-    ) -> Tensor:
-        """``batch_norm`` by running statistics."""
-
-        def norm(floats: Tensor) -> Any:
-            given = (weight, bias, mean, var, False, 0.0, eps, False)
-            made: Tensor = pellucid.batch_norm(floats, *given)
-            return made.relu() if relu else made
-
-        return _on_numbers(qx, output_scale, output_zero_point, norm)
-
-    return call
-
-
-op("batch_norm", "batch_norm1d", "batch_norm2d", "batch_norm3d")(_batch_norm(False))
-op(*("batch_norm_relu", "batch_norm1d_relu", "batch_norm2d_relu"))(_batch_norm(True))
-op("batch_norm3d_relu")(_batch_norm(True))

@@ -1,6 +1,7 @@
 """Rules of ops that move elements: the op is applied to the integers.
 
-These ops are identified by their declarations: a view, or a Graph without arithmetic.
+These ops are identified by their declarations: a view, ops that join tensors, or a
+Graph without arithmetic.
 Views of a quantized tensor share its integers. For a tensor with a scale per channel,
 the op is also applied to a tensor of channel numbers, which shows the new channel dim.
 If scales would be mixed, the op is refused.
@@ -8,53 +9,112 @@ If scales would be mixed, the op is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._decomp.graphs import graph_of
-from pellucid._decomp.registry import declared
+from pellucid._decomp.graphs import moves_elements, refuses
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
 
-def move(op: Any, tensor: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """The op on the integers; NotImplemented for an op that computes."""
-    if not is_quantized(tensor) or any(map(is_quantized, _leaves((args, kwargs)))):
-        return NotImplemented
+def is_copy(op: Any) -> bool:
+    """Whether an op that makes a tensor of the same sizes copies the elements."""
+    return op.is_view or moves_elements(op, (pellucid.zeros(1, dtype=pellucid.int8),))
+
+
+def same_sizes(op: Any, tensor: Tensor, **options: Any) -> Tensor:
+    """A copy of the integers, with the scales, which are never written."""
     parts = split(tensor)
-    if not op.is_view and not _moves_elements(op, parts.integers, args, kwargs):
+    made = op(parts.integers, **options)
+    return tensor if made is parts.integers else parts.with_integers(made)
+
+
+def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
+    """The op on the integers; NotImplemented for an op that computes, unless it
+    ``always`` only moves elements.
+    """
+    given = _quantized(op, (*args, *kwargs.values()))
+    if not given:
         return NotImplemented
+    parts = split(given[0])
+
+    def on(integers: Callable[[Tensor], Tensor]) -> Any:
+        """The arguments with integers in place of quantized tensors."""
+
+        def stored(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return [stored(each) for each in value]
+            return computable(op, integers(value)) if is_quantized(value) else value
+
+        return [*map(stored, args)], {k: stored(v) for k, v in kwargs.items()}
+
+    if not always:
+        places, options = on(lambda each: split(each).integers)
+        if not moves_elements(op, places, options):
+            return NotImplemented
+    if always or len(given) > 1:
+        places, options = on(lambda each: _requantized(op, each, parts))
+    return _with_scales(op, parts, op(*places, **options), args[1:], kwargs)
+
+
+def view(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """A view of the integers."""
+    parts = split(tensor)
     moved = op(parts.integers, *args, **kwargs)
+    return _with_scales(op, parts, moved, args, kwargs)
+
+
+def _with_scales(op: Any, parts: Parts, moved: Any, args: Any, kwargs: Any) -> Any:
+    is_list = isinstance(moved, (list, tuple))
     if parts.axis is None:
-        pieces = moved if isinstance(moved, (list, tuple)) else [moved]
-        found = [parts.with_integers(each) for each in pieces]
+        found = [with_computed(parts, e) for e in (moved if is_list else [moved])]
     else:
         found = list(_with_channels(op, parts, moved, args, kwargs))
-    return found if isinstance(moved, (list, tuple)) else found[0]
+    return found if is_list else found[0]
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if not isinstance(value, (list, tuple)):
-        yield value
-        return
-    for item in value:
-        yield from _leaves(item)
+def computable(op: Any, integers: Tensor) -> Tensor:
+    """The integers in a dtype that the op takes: floats represent them exactly."""
+    if not refuses(op, integers.dtype):
+        return integers
+    return integers.double() if integers.itemsize > 1 else integers.float()
 
 
-def _moves_elements(op: Any, integers: Tensor, args: Any, kwargs: Any) -> bool:
-    from pellucid_compiler.ir.moving import moves_elements
+def with_computed(parts: Parts, integers: Tensor) -> Tensor:
+    """The tensor with these scales and integers, in whatever dtype they are."""
+    return parts.with_integers(integers.to(parts.integers.dtype))
 
-    try:
-        declaration = declared(op.name().removeprefix("aten::"))
-    except KeyError:  # a composite: its ops are dispatched
-        return False
-    if any(argument.mutated for argument in declaration.schema.arguments):
-        return False
-    graph, _ = graph_of(declaration, (integers, *args), kwargs)
-    return moves_elements(graph)
+
+def _requantized(op: Any, tensor: Tensor, first: Parts) -> Tensor:
+    """The integers of a tensor in the scale of the first."""
+    parts = split(tensor)
+    if parts.axis is not None or first.axis is not None:
+        raise RuntimeError(f"{op._opname}: every tensor must have one scale")
+    if parts.dtype is not first.dtype:
+        raise RuntimeError(
+            f"{op._opname}: all tensors must have the same quantized dtype"
+        )
+    same = parts.scales.data_ptr() == first.scales.data_ptr() or (
+        (parts.scale, parts.zero_point) == (first.scale, first.zero_point)
+    )
+    return (parts if same else split(first.like(parts.floats()))).integers
+
+
+def _quantized(op: Any, values: Any) -> list[Tensor]:
+    """The quantized tensors of the arguments; none if the first tensor is not."""
+    found: list[Tensor] = []
+    for value in values:
+        given = value if isinstance(value, (list, tuple)) else (value,)
+        own = [each for each in given if is_quantized(each)]
+        if own and len(own) < len(given):
+            raise RuntimeError(
+                f"{op._opname}: tensors must all be quantized, or none of them"
+            )
+        if not (own or found) and any(isinstance(each, Tensor) for each in given):
+            return []
+        found += own
+    return found
 
 
 def _with_channels(
@@ -65,7 +125,7 @@ def _with_channels(
     shape[parts.axis or 0] = -1
     count = parts.scales.numel()
     numbers = pellucid.arange(count).view(shape).expand(parts.integers.shape)
-    channels = op(numbers.contiguous(), *args, **kwargs)
+    channels = op(computable(op, numbers.contiguous()), *args, **kwargs)
     is_list = isinstance(moved, (list, tuple))
     for integers, found in zip(
         *((moved, channels) if is_list else ([moved], [channels])), strict=True
@@ -77,7 +137,7 @@ def _with_channels(
                 "channel is not supported: setting strides is possible only on "
                 "uniformly quantized tensor; use dequantize()"
             )
-        yield parts._replace(axis=axis).with_integers(integers)
+        yield with_computed(parts._replace(axis=axis), integers)
 
 
 def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
@@ -91,74 +151,3 @@ def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
         if bool((channels == pellucid.arange(count).view(shape)).all()):
             return dim
     return None
-
-
-def clone(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
-    """A copy of the integers; the scales are shared, since they are never written."""
-    parts = split(tensor)
-    return parts.with_integers(op(parts.integers, **kwargs))
-
-
-def contiguous(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
-    """The tensor itself if it is contiguous."""
-    parts = split(tensor)
-    made = op(parts.integers, **kwargs)
-    return tensor if made is parts.integers else parts.with_integers(made)
-
-
-def to(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """To its own dtype and device: itself; to another dtype: refused."""
-    dtypes = [a for a in (*args, *kwargs.values()) if isinstance(a, pellucid.dtype)]
-    if any(dtype is not tensor.dtype for dtype in dtypes):
-        raise RuntimeError(
-            "a quantized tensor is converted to another dtype by dequantize() or "
-            "int_repr()"
-        )
-    if kwargs.get("copy") or op._schema.name == "aten::_to_copy":
-        return tensor.clone()
-    return tensor
-
-
-def empty_like(op: Any, tensor: Tensor, *, dtype: Any = None, **kwargs: Any) -> Any:
-    """Of another dtype: not quantized; else with the same scales."""
-    parts = split(tensor)
-    if dtype is not None and dtype is not tensor.dtype:
-        return op(parts.integers, dtype=dtype, **kwargs)
-    return parts.with_integers(op(parts.integers, **kwargs))
-
-
-def cat(op: Any, tensors: Any, dim: int = 0) -> Any:
-    """Concatenates in the scale of the first; the others are requantized."""
-    if not all(map(is_quantized, tensors)):
-        raise RuntimeError("cat: tensors must all be quantized, or none of them")
-    parts = [split(each) for each in tensors]
-    first = parts[0]
-    if any(each.axis is not None for each in parts):
-        raise RuntimeError("cat: every tensor must have one scale")
-    if any(each.dtype is not first.dtype for each in parts):
-        raise RuntimeError("cat: all tensors must have the same quantized dtype")
-    same = all(
-        (each.scale, each.zero_point) == (first.scale, first.zero_point)
-        for each in parts
-    )
-    if same:
-        return first.with_integers(op([each.integers for each in parts], dim))
-    return first.like(op([each.floats() for each in parts], dim))
-
-
-def stack(op: Any, tensors: Any, dim: int = 0) -> Any:
-    """``cat`` of tensors with another dim."""
-    rank = tensors[0].dim() + 1
-    return pellucid.cat([each.unsqueeze(dim) for each in tensors], dim % rank)
-
-
-RULES = {
-    "clone": clone,
-    "contiguous": contiguous,
-    "to": to,
-    "_to_copy": to,
-    "empty_like": empty_like,
-    "cat": cat,
-    "concat": cat,
-    "stack": stack,
-}

@@ -27,7 +27,7 @@ class QuantizedOp:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self._call)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
     def __repr__(self) -> str:

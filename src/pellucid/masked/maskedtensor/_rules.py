@@ -1,19 +1,22 @@
 """Rules of ops on masked tensors, as ops on data and masks.
 
 The rule of an op follows from its declaration: a pointwise op keeps the mask, a
-reduction is that of ``torch.masked``, a view op applies to both. Other ops are listed
-here.
+reduction is that of ``torch.masked``, a view, or an op that only moves elements,
+applies to both. Other ops register their rules.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._ops import packet_named
+from pellucid._decomp.graphs import moves_elements
+from pellucid._ops import OpOverload, facts, packet_named
+from pellucid._ops.rules import Registry
 from pellucid.masked import _normalizations, _reductions
 from pellucid.masked.maskedtensor.core import (
     MaskedTensor,
@@ -29,58 +32,52 @@ _OF_OPERATORS = {
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "invert": "bitwise_not", "getitem": "select",
 }  # fmt: skip
-_SCALARS = ("bool", "int", "float", "complex", "index")
-_OF_PLACES = ("cat", "stack", "index", "index_select", "flip", "roll", "gather")
-_OF_BOTH = (*_OF_PLACES, "concat", "hstack", "vstack", "repeat", "contiguous", "tile")
 
 
-def rule_of(func: Any) -> Rule | None:
-    """The rule of a function, a method, an operator or an overload; None if it has
-    none.
+def computed(func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function, a method, an operator or an overload gives; NotImplemented if
+    there is no rule for it.
     """
-    schema = getattr(func, "_schema", None)
-    if schema is not None:
-        return _rule(schema.name.partition("::")[2])
-    name = getattr(func, "__name__", "")
-    if name in ("__get__", "__set__"):
-        return None
-    if name.startswith("__"):
-        name = name.strip("_")
-        if name in _SCALARS:
-            return _item
-        for found in (name, name[1:]):  # __radd__ and __iadd__ as __add__
-            rule = _rule(_OF_OPERATORS.get(found, found))
-            if rule is not None:
-                return rule
-        return None
-    return _rule(name)
+    name = func._opname if isinstance(func, OpOverload) else _name_of(func)
+    rule = _rule(name)
+    return NotImplemented if rule is None else rule(func, *args, **kwargs)
+
+
+def _name_of(func: Any) -> str:
+    """The name of its op: __radd__ and __iadd__ are computed as __add__."""
+    name: str = getattr(func, "__name__", "")
+    is_attribute = name in ("__get__", "__set__")
+    if not name.startswith("__") or is_attribute or name in RULES.by_name:
+        return name
+    names = [_OF_OPERATORS.get(n, n) for n in (name.strip("_"), name.strip("_")[1:])]
+    return names[0] if _overloads(names[0]) else names[1]
 
 
 @functools.cache
 def _rule(name: str) -> Rule | None:
-    if name in _NAMED:
-        return _NAMED[name]
-    if _has(name, pellucid.Tag.reduction):  # max, too, which is pointwise with another
-        return _reduction(name) if name in _reductions.__all__ else None
-    if _has(name, pellucid.Tag.pointwise):
-        return _in_place if name.endswith("_") else _elementwise
-    return _both if name in _OF_BOTH or _is_view(name) else None
+    if name in RULES.by_name:
+        return RULES.by_name[name].function
+    ops = [op for op in _overloads(name) if not facts.is_out(op)]
+    # max is a reduction, and pointwise with another tensor
+    op = max(ops, key=facts.is_reduction, default=None)
+    return None if op is None else RULES.derive(op)
 
 
-def _has(name: str, tag: pellucid.Tag) -> bool:
-    """Whether an overload of the op has the tag."""
+def _overloads(name: str) -> list[Any]:
     packet = packet_named(name)
-    names = packet.overloads() if packet is not None else []
-    return any(tag in getattr(packet, overload).tags for overload in names)
+    return [] if packet is None else [getattr(packet, o) for o in packet.overloads()]
 
 
-def _is_view(name: str) -> bool:
-    packet = packet_named(name)
-    if packet is None:
-        return False
-    schema = getattr(packet, packet.overloads()[0])._schema
-    first = schema.arguments[0].alias_info if schema.arguments else None
-    return first is not None and not first.is_write
+def _derived(op: Any) -> Rule | None:
+    if facts.is_reduction(op):
+        is_masked = op._opname in _reductions.__all__
+        return _reduction(op._opname) if is_masked else None
+    if facts.is_elementwise(op):
+        return _in_place if op._schema.is_mutable else _elementwise
+    return _both if op.is_view else _moved
+
+
+RULES = Registry(_derived)
 
 
 def _map(function: Callable[[Any], Any], value: Any) -> Any:
@@ -113,7 +110,11 @@ def _elementwise(func: Rule, *args: Any, **kwargs: Any) -> Any:
         )
     given = [_map(data_of, each) for each in args]
     found = func(*given, **{k: _map(data_of, each) for k, each in kwargs.items()})
-    return _map(lambda each: _with_mask(each, masks[0].expand_as(each)), found)
+
+    def masked(each: Tensor) -> MaskedTensor:
+        return _with_mask(each, masks[0].to(each.device).expand_as(each))
+
+    return _map(masked, found)
 
 
 def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,13 +123,30 @@ def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("a masked tensor is not written into a plain one")
     if pellucid.is_grad_enabled() and target.requires_grad:
         raise RuntimeError("a masked tensor that requires grad is not changed in place")
-    name = func._schema.name.partition("::")[2] if hasattr(func, "_schema") else None
-    written = getattr(Tensor, name or func.__name__)
+    written = getattr(Tensor, func.__name__.partition(".")[0])
     others = _masks(args)
     if not all(pellucid.equal(target._masked_mask, other) for other in others):
         raise ValueError("Input masks must match.")
     written(target._masked_data, *(data_of(each) for each in args), **kwargs)
     return target
+
+
+def _moved(func: Rule, *args: Any, **kwargs: Any) -> Any:
+    """An op that moves elements, in any overload that takes the arguments."""
+    ops = [func] if isinstance(func, OpOverload) else _overloads(func.__name__)
+    given = [_map(data_of, each) for each in args]
+    forms = [given]
+    if all(isinstance(each, int) for each in given[1:]):
+        forms.append([given[0], given[1:]])  # x.repeat(2, 1) for x.repeat([2, 1])
+    if not any(_moves(op, form, kwargs) for form in forms for op in ops):
+        return NotImplemented
+    return _both(func, *args, **kwargs)
+
+
+def _moves(op: Any, args: Any, kwargs: Any) -> bool:
+    with contextlib.suppress(TypeError):  # another overload's arguments
+        return moves_elements(op, args, kwargs)
+    return False
 
 
 def _both(func: Rule, *args: Any, **kwargs: Any) -> Any:
@@ -171,6 +189,7 @@ def _reduction(name: str) -> Rule:
     return run
 
 
+@RULES.because("the order of Frobenius norms is a string", overrides=True)("norm")
 def _norm(func: Rule, tensor: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
     given = _dims_and_rest(args, kwargs)
     order = {"fro": 2.0, None: 2.0}.get(p, p)
@@ -187,6 +206,7 @@ def _any(mask: Tensor, given: dict[str, Any]) -> Tensor:
     return mask.any(dim, keepdim)
 
 
+@RULES.because("absent elements count as true")("all")
 def _all(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     given = _dims_and_rest(args, kwargs)
     mask = mask_of(tensor)
@@ -194,17 +214,17 @@ def _all(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     return _with_mask(found.all(**given), _any(mask, given))
 
 
-def _normalization(name: str) -> Rule:
-    masked = getattr(_normalizations, name)
+@RULES.because("absent elements count as minus infinity")(
+    "softmax", "_softmax", "log_softmax", "_log_softmax"
+)
+def _softmax(func: Rule, tensor: Any, dim: int = -1, *_: Any, **kwargs: Any) -> Any:
+    name = func.__name__.partition(".")[0].lstrip("_")
+    data, mask, dtype = data_of(tensor), mask_of(tensor), kwargs.get("dtype")
+    found = getattr(_normalizations, name)(data, dim, dtype=dtype, mask=mask)
+    return _with_mask(found, mask)
 
-    def run(func: Rule, tensor: Any, dim: int = -1, *_: Any, **kwargs: Any) -> Any:
-        dtype = kwargs.get("dtype")
-        mask = mask_of(tensor)
-        return _with_mask(masked(data_of(tensor), dim, dtype=dtype, mask=mask), mask)
 
-    return run
-
-
+@RULES.because("the masks are chosen, too", overrides=True)("where")
 def _where(func: Rule, *args: Any, **kwargs: Any) -> Any:
     if len(args) != 3 or kwargs:
         raise ValueError(f"where: a condition and two tensors, got {len(args)}")
@@ -214,34 +234,15 @@ def _where(func: Rule, *args: Any, **kwargs: Any) -> Any:
     return _with_mask(data, pellucid.where(condition, *masks))
 
 
-def _converted(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    found = func(data_of(tensor), *args, **kwargs)
-    return _with_mask(found, mask_of(tensor).to(found.device))
-
-
+@RULES.because("an absent element has no number")(
+    *("item", "__bool__", "__int__", "__float__", "__complex__", "__index__")
+)
 def _item(func: Rule, tensor: Any) -> Any:
     if not bool(mask_of(tensor)):
         raise ValueError("item: the element of this masked tensor is absent")
     return func(data_of(tensor))
 
 
+@RULES.because("only strided tensors are masked")("to_dense")
 def _to_dense(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
     return tensor
-
-
-_CONVERSIONS = (
-    *("to", "type", "float", "double", "half", "int", "long", "short", "char", "bool"),
-    *("cpu", "clone", "detach", "_to_copy", "ones_like", "zeros_like", "full_like"),
-)
-_NAMED: dict[str, Rule] = {
-    **dict.fromkeys(_CONVERSIONS, _converted),
-    **{name: _normalization(name) for name in ("softmax", "log_softmax")},
-    "_softmax": _normalization("softmax"),
-    "_log_softmax": _normalization("log_softmax"),
-    "norm": _norm,
-    "all": _all,
-    "where": _where,
-    "item": _item,
-    "_local_scalar_dense": _item,
-    "to_dense": _to_dense,
-}

@@ -92,15 +92,15 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import rule_of
+        from pellucid.masked.maskedtensor._rules import computed
 
         if not all(issubclass(cls, each) or each is Tensor for each in types):
             return NotImplemented
-        rule = rule_of(func)
         with DisableTorchFunctionSubclass():
-            if rule is not None:
-                return rule(func, *args, **(kwargs or {}))
-            return func(*args, **(kwargs or {}))
+            found = computed(func, args, kwargs or {})
+            if found is NotImplemented:
+                found = func(*args, **(kwargs or {}))
+            return found
 
     @classmethod
     def __torch_dispatch__(
@@ -110,17 +110,17 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import rule_of
+        from pellucid.masked.maskedtensor._rules import computed
 
-        rule = rule_of(func)
-        if rule is None:
+        found = computed(func, args, kwargs or {})
+        if found is NotImplemented:
             name = func._schema.name
             raise TypeError(
                 f"{name} is not defined for masked tensors: say what it means of the "
                 "data and of the mask, tensor.get_data() and tensor.get_mask(), or "
                 "fill in what is absent, tensor.to_tensor(value)"
             )
-        return rule(func, *args, **(kwargs or {}))
+        return found
 
 
 def _check(data: Tensor, mask: Tensor) -> None:

@@ -14,7 +14,14 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.nested._ops.parts import Parts, is_nested, join, joined, split
+from pellucid.nested._ops.parts import (
+    Parts,
+    is_nested,
+    join,
+    joined,
+    split,
+    wrapped,
+)
 from pellucid.nested._ops.pointwise import call
 
 _DIMS = (
@@ -27,25 +34,24 @@ def apply(op: Any, bound: dict[str, Any]) -> Any:
     """The result of an overload without a rule of its own."""
     found = _nested_arguments(bound)
     parts = split(found[0])
-    dims = _dims(bound, parts.dim)
+    names = [name for name in bound if name in _DIMS and names_dims(bound, name)]
+    dims = _dims(bound, names, parts.dim)
     if dims is None:
         return mapped(op, bound, parts)
-    is_reduction = any(a.name == "keepdim" for a in op._schema.arguments)
-    names = {
-        name: _shifted(bound[name], parts.dim)
-        for name in _DIMS
-        if names_dims(bound, name)
-    }
     if 0 in dims:
-        return _over_batch(op, bound, parts, dims, is_reduction)
-    shifted = {**bound, **names}
-    if parts.is_jagged and parts.axis not in dims and len(found) == 1:
-        given = [bound[name] for name in names]
-        if all(dim < 0 for each in given for dim in _listed(each)):
-            shifted = bound  # counted from the right, dims of the values are the same
-            _C._repeat_on_parts()
+        return _over_batch(op, bound, parts, dims, _is_reduction(op))
+    on_rows = parts.is_jagged and parts.axis not in dims and len(found) == 1
+    if on_rows and all(dim < 0 for name in names for dim in _listed(bound[name])):
+        _C._repeat_on_parts()  # counted from the right, they are dims of the values
+        return _on_values(op, bound, parts, dims)
+    shifted = {**bound, **{k: _shifted(bound[k], parts.dim) for k in names}}
+    if on_rows:
         return _on_values(op, shifted, parts, dims)
-    return mapped(op, shifted, parts, is_reduction and parts.axis in dims)
+    return mapped(op, shifted, parts, parts.axis in dims and _is_reduction(op))
+
+
+def _is_reduction(op: Any) -> bool:
+    return any(a.name == "keepdim" for a in op._schema.arguments)
 
 
 def names_dims(bound: dict[str, Any], name: str) -> bool:
@@ -66,24 +72,12 @@ def _nested_arguments(bound: dict[str, Any]) -> list[Tensor]:
     return found
 
 
-def wrapped(dim: int, rank: int) -> int:
-    """A dim counted from the left; IndexError out of range."""
-    if not -rank <= dim < rank:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
-            f" but got {dim})"
-        )
-    return int(dim) % rank
-
-
-def _dims(bound: dict[str, Any], rank: int) -> list[int] | None:
+def _dims(bound: dict[str, Any], names: list[str], rank: int) -> list[int] | None:
     """The dims in the op's arguments, or None."""
-    found: list[int] | None = None
-    for name in _DIMS:
-        if names_dims(bound, name):
-            value = bound[name]
-            found = (found or []) + [wrapped(each, rank) for each in _listed(value)]
-    return found
+    if "normalized_shape" in bound:
+        return list(range(rank - len(bound["normalized_shape"]), rank))
+    given = [each for name in names for each in _listed(bound[name])]
+    return [wrapped(each, rank) for each in given] if names else None
 
 
 def _listed(value: Any) -> list[int]:

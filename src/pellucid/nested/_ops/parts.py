@@ -133,6 +133,16 @@ class Parts(NamedTuple):
         return list(self.values.split(self.structure.counts, self.axis - 1))
 
 
+def wrapped(dim: int, rank: int) -> int:
+    """A dim counted from the left; IndexError out of range."""
+    if not -rank <= dim < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
+            f" but got {dim})"
+        )
+    return int(dim) % rank
+
+
 def is_nested(value: Any) -> bool:
     """Whether it is a nested tensor of either layout."""
     return isinstance(value, Tensor) and value.is_nested

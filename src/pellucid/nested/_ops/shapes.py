@@ -9,13 +9,22 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nested._ops.mapping import apply as along_dims
-from pellucid.nested._ops.mapping import mapped, wrapped
-from pellucid.nested._ops.parts import Parts, is_nested, joined, split
+from pellucid.nested._ops.mapping import mapped
+from pellucid.nested._ops.parts import Parts, is_nested, joined, split, wrapped
+from pellucid.nested._ops.rules import RULES, Bound
 
-_Bound = dict[str, Any]
+rule = RULES.because("dims are those of the batch, and the ragged dim stays one")
 
 
-def unbind(op: Any, bound: _Bound) -> Any:
+def _in_all(parts: Parts, function: Callable[[Tensor], Tensor], axis: int) -> Tensor:
+    """A function of the values, ragged in ``axis``, or of each example."""
+    if parts.is_jagged:
+        return parts.with_values(function(parts.values), axis)
+    return joined([function(each) for each in parts.pieces()], None, -1)
+
+
+@rule("unbind")
+def unbind(op: Any, bound: Bound) -> Any:
     """The examples, as views."""
     parts = split(bound["self"])
     if wrapped(bound.get("dim", 0), parts.dim) != 0:
@@ -23,7 +32,8 @@ def unbind(op: Any, bound: _Bound) -> Any:
     return tuple(parts.pieces())
 
 
-def select(op: Any, bound: _Bound) -> Any:
+@rule("select")
+def select(op: Any, bound: Bound) -> Any:
     """An example, or a slice along a dim that is not ragged."""
     parts = split(bound["self"])
     dim, index = wrapped(bound["dim"], parts.dim), int(bound["index"])
@@ -36,57 +46,47 @@ def select(op: Any, bound: _Bound) -> Any:
     return along_dims(op, bound)
 
 
-def _order(bound: _Bound, rank: int) -> list[int]:
-    """The order of dims, from the arguments of ``permute``, ``transpose``,
-    ``movedim``.
-    """
-    given = {name: value for name, value in bound.items() if name != "self"}
-    if "dims" in given:
-        return [wrapped(d, rank) for d in given["dims"]]
-    first, second = (
-        [wrapped(d, rank) for d in ([value] if isinstance(value, int) else value)]
-        for value in given.values()
-    )
+def _order(bound: Bound, rank: int) -> list[int]:
+    """The order of dims, from the arguments of ``permute`` or ``transpose``."""
+    if "dims" in bound:
+        return [wrapped(d, rank) for d in bound["dims"]]
+    first, second = (wrapped(bound[name], rank) for name in ("dim0", "dim1"))
     order = list(range(rank))
-    if "source" not in given:
-        (a,), (b,) = first, second
-        order[a], order[b] = b, a
-        return order
-    order = [d for d in order if d not in first]
-    for place, dim in sorted(zip(second, first, strict=True)):
-        order.insert(place, dim)
+    order[first], order[second] = second, first
     return order
 
 
-def reorder(op: Any, bound: _Bound) -> Any:
-    """``transpose``, ``movedim`` and ``permute``: the batch stays the first dim."""
+@rule("transpose", "permute")
+def reorder(op: Any, bound: Bound) -> Any:
+    """``transpose`` and ``permute``: the batch stays the first dim."""
     parts = split(bound["self"])
     rank = parts.dim
     order = _order(bound, rank)
     if sorted(order) != list(range(rank)):
         raise RuntimeError(f"permute(): {order} is not an order of {rank} dims")
     if order[0] != 0:
-        kind = ValueError if "dims" not in bound else RuntimeError
-        raise kind("Transpose is not supported on the batch dimension for jagged NT")
+        name = op._opname.capitalize()
+        raise ValueError(
+            f"{name} is not supported on the batch dimension for jagged NT"
+        )
     inner = [d - 1 for d in order[1:]]
-    if parts.is_jagged:
-        return parts.with_values(parts.values.permute(inner), order.index(parts.axis))
-    return joined([each.permute(inner) for each in parts.pieces()], None, -1)
+    axis = order.index(parts.axis) if parts.is_jagged else -1
+    return _in_all(parts, lambda x: x.permute(inner), axis)
 
 
-def unsqueeze(op: Any, bound: _Bound) -> Any:
+@rule("unsqueeze")
+def unsqueeze(op: Any, bound: Bound) -> Any:
     """Inserts a dim of size 1."""
     parts = split(bound["self"])
     dim = wrapped(bound["dim"], parts.dim + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
-    if not parts.is_jagged:
-        return joined([each.unsqueeze(dim - 1) for each in parts.pieces()], None, -1)
     axis = parts.axis + (dim <= parts.axis)
-    return parts.with_values(parts.values.unsqueeze(dim - 1), axis)
+    return _in_all(parts, lambda x: x.unsqueeze(dim - 1), axis)
 
 
-def squeeze(op: Any, bound: _Bound) -> Any:
+@rule("squeeze")
+def squeeze(op: Any, bound: Bound) -> Any:
     """Removes a dim of size 1."""
     parts = split(bound["self"])
     if "dim" not in bound:
@@ -96,13 +96,12 @@ def squeeze(op: Any, bound: _Bound) -> Any:
     if 0 in dims or parts.axis in dims:
         raise RuntimeError("squeeze(): not supported for NestedTensor on ragged dim")
     inner = [d - 1 for d in dims]
-    if not parts.is_jagged:
-        return joined([each.squeeze(inner) for each in parts.pieces()], None, -1)
     gone = sum(d < parts.axis and parts.values.shape[d - 1] == 1 for d in dims)
-    return parts.with_values(parts.values.squeeze(inner), parts.axis - gone)
+    return _in_all(parts, lambda x: x.squeeze(inner), parts.axis - gone)
 
 
-def view(op: Any, bound: _Bound) -> Any:
+@rule("view", "reshape")
+def view(op: Any, bound: Bound) -> Any:
     """``view`` and ``reshape`` to sizes with the batch and the ragged dim."""
     sizes = list(bound["size"] if "size" in bound else bound["shape"])
     parts = split(bound["self"])
@@ -144,7 +143,8 @@ def _ragged_place(sizes: Sequence[int], parts: Parts) -> int:
     )
 
 
-def expand(op: Any, bound: _Bound) -> Any:
+@rule("expand")
+def expand(op: Any, bound: Bound) -> Any:
     """Expands dims of size 1, except the batch and the ragged dim."""
     parts = split(bound["self"])
     sizes = list(bound["size"])
@@ -154,7 +154,8 @@ def expand(op: Any, bound: _Bound) -> Any:
     return parts.with_values(parts.values.expand(sizes[1:]))
 
 
-def joins(op: Any, bound: _Bound) -> Any:
+@rule("cat", "stack")
+def joins(op: Any, bound: Bound) -> Any:
     """``cat`` along dims that are not ragged, or of batches; ``stack``."""
     tensors = list(bound["tensors"])
     name = op._schema.name.partition("::")[2]
@@ -182,7 +183,8 @@ def joins(op: Any, bound: _Bound) -> Any:
     return first.with_values(values, first.axis + moved)
 
 
-def parting(op: Any, bound: _Bound) -> Any:
+@rule("chunk", "split", "split_with_sizes")
+def parting(op: Any, bound: Bound) -> Any:
     """``chunk`` and ``split``: along the batch, or a dim that is not ragged."""
     parts = split(bound["self"])
     name = op._schema.name.partition("::")[2]
@@ -200,7 +202,8 @@ def parting(op: Any, bound: _Bound) -> Any:
     )
 
 
-def slice_(op: Any, bound: _Bound) -> Any:
+@rule("slice")
+def slice_(op: Any, bound: Bound) -> Any:
     """A slice along a dim that is not ragged."""
     parts = split(bound["self"])
     dim = wrapped(bound.get("dim", 0), parts.dim)
@@ -214,7 +217,8 @@ def slice_(op: Any, bound: _Bound) -> Any:
     return along_dims(op, {**bound, "dim": dim})
 
 
-def flatten(op: Any, bound: _Bound) -> Any:
+@rule("flatten")
+def flatten(op: Any, bound: Bound) -> Any:
     """Flattens adjacent dims, except the batch and the ragged dim."""
     parts = split(bound["self"])
     start = wrapped(bound.get("start_dim", 0), parts.dim)
@@ -223,29 +227,24 @@ def flatten(op: Any, bound: _Bound) -> Any:
         raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
     if start == 0 and end != 0:
         raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
-    values = parts.values
-    if not parts.is_jagged:
-        flat = [each.flatten(start - 1, end - 1) for each in parts.pieces()]
-        return joined(flat, None, -1)
     merged = end - start if end < parts.axis else 0
-    return parts.with_values(values.flatten(start - 1, end - 1), parts.axis - merged)
+    return _in_all(parts, lambda x: x.flatten(start - 1, end - 1), parts.axis - merged)
 
 
-def unflatten(op: Any, bound: _Bound) -> Any:
+@rule("unflatten")
+def unflatten(op: Any, bound: Bound) -> Any:
     """Splits a dim, except the batch and the ragged dim."""
     parts = split(bound["self"])
     dim = wrapped(bound["dim"], parts.dim)
     sizes = bound["sizes"]
     if dim in (0, parts.axis):
         raise RuntimeError("unflatten(): not supported for NestedTensor on ragged dim")
-    if not parts.is_jagged:
-        made = [each.unflatten(dim - 1, sizes) for each in parts.pieces()]
-        return joined(made, None, -1)
     axis = parts.axis + (len(sizes) - 1 if dim < parts.axis else 0)
-    return parts.with_values(parts.values.unflatten(dim - 1, sizes), axis)
+    return _in_all(parts, lambda x: x.unflatten(dim - 1, sizes), axis)
 
 
-def diag_embed(op: Any, bound: _Bound) -> Any:
+@rule("diag_embed")
+def diag_embed(op: Any, bound: Bound) -> Any:
     """On each example; the dims are of the result, which has one more."""
     parts = split(bound["self"])
     given = {"dim1": -2, "dim2": -1, **bound}
@@ -254,29 +253,3 @@ def diag_embed(op: Any, bound: _Bound) -> Any:
         if given[name] < 0:
             raise RuntimeError("diag_embed(): not supported for NestedTensor on dim=0")
     return mapped(op, given, parts)
-
-
-RULES: dict[str, Callable[[Any, _Bound], Any]] = {
-    "unbind": unbind,
-    "select": select,
-    "transpose": reorder,
-    "swapaxes": reorder,
-    "swapdims": reorder,
-    "movedim": reorder,
-    "moveaxis": reorder,
-    "permute": reorder,
-    "unsqueeze": unsqueeze,
-    "squeeze": squeeze,
-    "view": view,
-    "reshape": view,
-    "expand": expand,
-    "cat": joins,
-    "stack": joins,
-    "chunk": parting,
-    "split": parting,
-    "split_with_sizes": parting,
-    "slice": slice_,
-    "flatten": flatten,
-    "unflatten": unflatten,
-    "diag_embed": diag_embed,
-}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid.nested._ops.parts import Parts, Ragged
+from pellucid.nested._ops.parts import Parts, Ragged, wrapped
 from pellucid.utils._symbolic.numbers import SymInt
 
 
@@ -141,13 +141,7 @@ def _irregular(parts: Parts, question: str, dim: Any) -> int:
             f"a nested tensor of the strided layout has no {question}() of all "
             "dimensions: its examples differ. Ask one dimension, or each of unbind()"
         )
-    rank = parts.dim
-    if not -rank <= dim < rank:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
-            f" but got {dim})"
-        )
-    dim %= rank
+    dim = wrapped(dim, parts.dim)
     if dim == 0:
         return parts.batch
     sizes = {size[dim - 1] for size in parts.structure.sizes}

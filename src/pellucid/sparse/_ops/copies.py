@@ -8,7 +8,7 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid.sparse._ops import pointwise
-from pellucid.sparse._ops.conversions import as_grid, block_of, convert
+from pellucid.sparse._ops.conversions import as_grid, convert
 from pellucid.sparse._ops.dense import to_dense, values_at
 from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
@@ -21,6 +21,7 @@ from pellucid.sparse._ops.parts import (
     split,
 )
 from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
+from pellucid.sparse._ops.rules import RULES
 from pellucid.sparse._ops.writes import write
 
 
@@ -29,12 +30,14 @@ def _copied(parts: Parts, values: Tensor) -> Tensor:
     return join(parts._replace(structure=structure, values=values))
 
 
+@RULES.because("indices are copied, too", overrides=True)("clone")
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of the elements."""
     parts = split(self)
     return _copied(parts, parts.values.clone())
 
 
+@RULES.because("indices and layout are converted, too", overrides=True)("_to_copy")
 def to_copy(
     self: Tensor,
     *,
@@ -56,11 +59,13 @@ def to_copy(
     return to_dense(made) if layout is pellucid.strided else convert(made, layout)
 
 
+@RULES.because("a view of all components")("detach", "alias")
 def detach(self: Tensor) -> Tensor:
     """The same components, detached."""
     return _C._share_sparse(self)  # type: ignore[no-any-return]
 
 
+@RULES.because("a sparse tensor takes the pattern of another")("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Writes ``src`` of the same size and layout; a sparse ``src`` overwrites all
     elements of a dense tensor.
@@ -83,6 +88,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, clone(src).to(self.dtype), "copy_")  # type: ignore[no-any-return]
 
 
+@RULES.because("elements are removed, not set to 0", overrides=True)("zero")
+@RULES.because("no element is stored")("empty_like", "zeros_like")
 def empty_like(
     self: Tensor, *, dtype: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
@@ -106,6 +113,7 @@ def empty_like(
     )
 
 
+@RULES.because("no element is stored")("new_zeros")
 def new_zeros(
     self: Tensor, size: Any, *, dtype: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
@@ -115,9 +123,9 @@ def new_zeros(
     return coo(index, value, tuple(size), True)
 
 
-def zero_(self: Tensor) -> Tensor:
-    """Removes all elements."""
-    return write(self, empty_like(self), "zero_")  # type: ignore[no-any-return]
+_sums = RULES.because(
+    "dense + sparse is dense; a sum without coalescing is cheaper", overrides=True
+)
 
 
 def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
@@ -184,43 +192,40 @@ def _flat_rows(sparse: Tensor) -> Any:
     return keys_of(grid.indices, grid.sparse_size), grid.values, shape
 
 
+@_sums("add")
 def add(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self + alpha * other``."""
     return _sum(pellucid.ops.aten.add.Tensor, self, other, alpha)
 
 
+@_sums("sub")
 def sub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self - alpha * other``."""
     return _sum(pellucid.ops.aten.sub.Tensor, self, other, alpha)
 
 
-def _summing_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
+def _sum_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
     def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
         if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
             rows = _flat_rows(other)
             if rows is not None and self.is_contiguous():
                 keys, values, shape = rows
-                self.view(shape).index_add_(
-                    0, keys, values.to(self.dtype), alpha=sign * alpha
-                )
+                values = values.to(self.dtype)
+                self.view(shape).index_add_(0, keys, values, alpha=sign * alpha)
                 return self
         return write(self, functional(self, other, alpha=alpha), functional.__name__)
 
     return run
 
 
-def mul(self: Any, other: Any) -> Any:
-    """The elementwise product, on the intersection of patterns."""
-    if is_sparse(self) and is_sparse(other) and self.layout is not other.layout:
-        other = convert(other, self.layout, _blocks(self))
-    return pointwise.of(pellucid.ops.aten.mul.Tensor)(self, other)
+_adds = RULES.because("rows are added to a dense tensor without a dense operand")
+_adds("add_")(_sum_in_place(add, 1))
+_adds("sub_")(_sum_in_place(sub, -1))
 
 
-def _blocks(tensor: Tensor) -> Any:
-    parts = split(tensor.detach())
-    return block_of(parts) if parts.layout in BLOCK_LAYOUTS else None
-
-
+@RULES.because(
+    "PyTorch refuses divisors of several elements: 0 / 0 is not 0", overrides=True
+)("div")
 def div(self: Any, other: Any, **options: Any) -> Any:
     """Division by a number."""
     is_number = not isinstance(other, Tensor)
@@ -244,22 +249,3 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         )
     pattern = split(mask.detach())
     return pattern.with_values(values_at(self, pattern))
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "clone": clone,
-    "_to_copy": to_copy,
-    "detach": detach,
-    "alias": detach,
-    "copy_": copy_,
-    "empty_like": empty_like,
-    "zeros_like": empty_like,
-    "new_zeros": new_zeros,
-    "zero_": zero_,
-    "add": add,
-    "sub": sub,
-    "add_": _summing_in_place(add, 1),
-    "sub_": _summing_in_place(sub, -1),
-    "mul": mul,
-    "div": div,
-}

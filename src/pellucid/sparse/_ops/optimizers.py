@@ -14,6 +14,9 @@ from pellucid import Tensor
 from pellucid.sparse._ops.conversions import convert
 from pellucid.sparse._ops.parts import COO, is_sparse, split
 from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
+from pellucid.sparse._ops.rules import RULES
+
+rule = RULES.because("only the rows of a gradient are updated")
 
 
 def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -48,6 +51,7 @@ def _by_density(
         step(*arguments, **options)
 
 
+@rule("_fused_sgd_")
 def sgd(self: Any, grads: Any, momentum_buffer_list: Any, **options: Any) -> None:
     """``_fused_sgd_``."""
     _by_density("_fused_sgd_", _sgd_rows, (self, grads, momentum_buffer_list), options)
@@ -83,6 +87,7 @@ def _sgd_rows(
         param.detach().add_(buffer, alpha=rate)
 
 
+@rule("_fused_adagrad_")
 def adagrad(
     self: Any, grads: Any, state_sums: Any, state_steps: Any, **options: Any
 ) -> None:
@@ -115,26 +120,3 @@ def _adagrad_rows(
     sums.index_copy_(0, rows, found)
     rate = float(lr) / (1 + (float(step) - 1) * lr_decay)
     table.index_add_(0, rows, values / (found.sqrt() + eps), alpha=-rate)
-
-
-def _refusing(name: str, instead: str) -> Callable[..., None]:
-    def refuse(*args: Any, **options: Any) -> None:
-        raise RuntimeError(f"{name} does not support sparse gradients{instead}")
-
-    return refuse
-
-
-_INSTEAD = ", please consider SparseAdam instead"
-RULES: dict[str, Callable[..., Any]] = {
-    "_fused_sgd_": sgd,
-    "_fused_adagrad_": adagrad,
-    "_fused_adam_": _refusing("Adam", _INSTEAD),
-    "_fused_adamw_": _refusing("AdamW", _INSTEAD),
-    "_fused_adadelta_": _refusing("Adadelta", ""),
-    "_fused_adamax_": _refusing("Adamax", ""),
-    "_fused_nadam_": _refusing("NAdam", ""),
-    "_fused_radam_": _refusing("RAdam", ""),
-    "_fused_rmsprop_": _refusing("RMSprop", ""),
-    "_fused_rprop_": _refusing("Rprop", ""),
-    "_fused_asgd_": _refusing("ASGD", ""),
-}

@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.sparse._ops.conversions import from_grid, grid_of
+from pellucid.sparse._ops.conversions import (
+    block_of,
+    convert,
+    from_grid,
+    grid_of,
+)
 from pellucid.sparse._ops.dense import gather_dense
 from pellucid.sparse._ops.parts import COO, CSR, Parts, is_sparse, same_structure, split
 from pellucid.sparse._ops.patterns import (
@@ -129,9 +134,11 @@ class Pointwise:
             return NotImplemented
         if len(tensors) > 1:
             given = _with_one_size(self.op, given, tensors, sparse)
-        if not rule.is_linear:
-            for k in sparse:
-                given[k] = coalesced(given[k])
+        first = given[sparse[0]]
+        for k in sparse:
+            given[k] = given[k] if rule.is_linear else coalesced(given[k])
+            if given[k].layout is not first.layout:
+                given[k] = convert(given[k], first.layout, _block_of(first))
         every = [split(given[k]) for k in sparse]
         pattern, values = _joined(every, [sparse.index(k) for k in rule.limiting])
         for k, value in zip(sparse, values, strict=True):
@@ -159,6 +166,10 @@ class Pointwise:
 def of(op: Any) -> Pointwise:
     """The rule of a pointwise overload."""
     return Pointwise(op, _name(op))
+
+
+def _block_of(tensor: Tensor) -> tuple[int, int]:
+    return block_of(split(tensor.detach()))
 
 
 def _with_one_size(

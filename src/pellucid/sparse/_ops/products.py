@@ -5,7 +5,6 @@ sparse matrices are joined along the common index first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pellucid
@@ -29,6 +28,9 @@ from pellucid.sparse._ops.patterns import (
     pointers_of,
     sum_groups,
 )
+from pellucid.sparse._ops.rules import RULES
+
+rule = RULES.because("a term is an element times a row; a Graph has a term per index")
 
 
 def _matrix(tensor: Tensor) -> Parts:
@@ -57,6 +59,7 @@ def _require_common(name: str, first: Tensor, second: Tensor) -> None:
         )
 
 
+@rule("mm")
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
     """The product: dense, unless both are sparse."""
     _require_common("mm", self, mat2)
@@ -129,6 +132,7 @@ def _as_coo(tensor: Tensor) -> Tensor:
     return convert(tensor, COO)
 
 
+@rule("addmm")
 def addmm(
     self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
@@ -147,6 +151,7 @@ def addmm(
     return found
 
 
+@rule("mv")
 def mv(self: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if is_sparse(vec):
@@ -156,6 +161,7 @@ def mv(self: Tensor, vec: Tensor) -> Tensor:
     return mm(self, vec.unsqueeze(1)).squeeze(1)
 
 
+@rule("bmm")
 def bmm(self: Tensor, mat2: Tensor) -> Tensor:
     """Batched products of matrices: the first is sparse, with 3 sparse dims."""
     if not is_sparse(self) or is_sparse(mat2):
@@ -183,6 +189,7 @@ def bmm(self: Tensor, mat2: Tensor) -> Tensor:
     return whole.reshape(batch, rows, mat2.shape[2])
 
 
+@rule("matmul")
 def matmul(self: Tensor, other: Tensor) -> Tensor:
     """``self @ other`` by the numbers of dims; a dense operand may have batch dims."""
     dims = self.dim(), other.dim()
@@ -204,6 +211,7 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     )
 
 
+@rule("linear")
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     """``input @ weight.T + bias``, either of the first two sparse."""
     if input.dim() == 2:
@@ -241,13 +249,3 @@ def reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     terms = parts.values.unsqueeze(1) * mat2.index_select(0, columns)
     whole = terms.new_zeros((mat1.shape[0], mat2.shape[1]))
     return whole.index_reduce(0, rows, terms, reduce, include_self=False)
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "mm": mm,
-    "addmm": addmm,
-    "mv": mv,
-    "bmm": bmm,
-    "linear": linear,
-    "matmul": matmul,
-}

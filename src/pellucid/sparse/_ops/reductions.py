@@ -4,7 +4,7 @@ combined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pellucid
@@ -18,7 +18,10 @@ from pellucid.sparse._ops.patterns import (
     keys_of,
     sum_groups,
 )
+from pellucid.sparse._ops.rules import RULES
 from pellucid.sparse._ops.shapes import wrap
+
+rule = RULES.because("only stored elements are combined, in groups of equal keys")
 
 
 def _wrapped(dim: Any, count: int) -> list[int]:
@@ -29,6 +32,7 @@ def _wrapped(dim: Any, count: int) -> list[int]:
     return found
 
 
+@rule("sum")
 def sum_(
     self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -87,6 +91,7 @@ def _sum_compressed(self: Tensor, dims: list[int], keepdim: bool, dtype: Any) ->
     return convert(made, self.layout)
 
 
+@rule("mean")
 def mean(
     self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -97,6 +102,7 @@ def mean(
     return sum_(self, dim, keepdim, dtype=dtype) / count
 
 
+@rule("norm", "linalg_vector_norm")
 def norm(
     self: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
 ) -> Any:
@@ -109,13 +115,6 @@ def norm(
         )
     values = split(coalesced(self) if self.layout is COO else self).values
     return pellucid.linalg.vector_norm(values, 2 if p is None else p)
-
-
-def vector_norm(
-    self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
-) -> Any:
-    """Like ``norm``."""
-    return norm(self, ord, dim, keepdim)
 
 
 def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
@@ -149,29 +148,21 @@ def _group_softmax(values: Tensor, groups: Tensor, count: int, is_log: bool) -> 
     return powers / totals[groups]
 
 
+@rule("softmax")
 def softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Softmax along a dim over the stored elements."""
     return _softmax(self, dim, is_log=False, dtype=dtype)
 
 
+@rule("log_softmax")
 def log_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of ``softmax``."""
     return _softmax(self, dim, is_log=True, dtype=dtype)
 
 
+@rule("any")
 def any_(self: Tensor, *dims: Any, **options: Any) -> Any:
     """Whether any element is true; refused along dims."""
     if dims or options:
         return NotImplemented
     return split(coalesced(self) if self.layout is COO else self).values.any()
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "sum": sum_,
-    "mean": mean,
-    "norm": norm,
-    "linalg_vector_norm": vector_norm,
-    "softmax": softmax,
-    "log_softmax": log_softmax,
-    "any": any_,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pellucid
@@ -10,6 +10,9 @@ from pellucid import Tensor
 from pellucid.sparse._ops.conversions import batch_dims, convert
 from pellucid.sparse._ops.parts import COO, Parts, coo, is_sparse, join, split
 from pellucid.sparse._ops.patterns import ranges
+from pellucid.sparse._ops.rules import RULES
+
+rule = RULES.because("elements move by their indices; a Graph moves all positions")
 
 # The compressed layout after transposing rows and columns.
 _FLIPPED = {
@@ -34,6 +37,7 @@ def _refuse(name: str, what: str, tensor: Tensor) -> Any:
     raise NotImplementedError(f"{name}: {what} of a tensor of layout {tensor.layout}")
 
 
+@rule("permute")
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Permutes dims; sparse dims stay before dense dims."""
     parts = split(self)
@@ -69,6 +73,7 @@ def _exchanged(order: list[int], tensor: Tensor) -> list[int]:
     return moved
 
 
+@rule("transpose")
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Transposes two dims; CSR becomes CSC, and BSR becomes BSC."""
     parts, count = split(self), self.dim()
@@ -100,6 +105,7 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     return join(parts._replace(layout=layout, size=tuple(size), values=values))
 
 
+@rule("t")
 def t(self: Tensor) -> Tensor:
     """The transpose of a matrix."""
     sparse_dims, _, _ = pellucid._C._sparse_kind(self)
@@ -122,6 +128,7 @@ def _as_before(made: Tensor, self: Tensor) -> Tensor:
     return convert(made, self.layout)
 
 
+@rule("index_select")
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices at ``index``, in its order, with repetitions."""
     if is_sparse(index):
@@ -149,6 +156,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     return _as_before(made, self)
 
 
+@rule("select")
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     """One slice: dense if no sparse dim remains."""
     parts = _as_coo(self)
@@ -173,6 +181,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     return coo(parts.indices[rest][:, chosen], values, size, parts.is_coalesced)
 
 
+@rule("slice")
 def slice_(
     self: Tensor,
     dim: int = 0,
@@ -186,6 +195,7 @@ def slice_(
     return index_select(self, dim, index)
 
 
+@rule("narrow")
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``length`` slices from ``start`` on."""
     dim = wrap(dim, self.dim())
@@ -198,6 +208,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     return slice_(self, dim, start, start + length)
 
 
+@rule("cat")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenates sparse tensors along a dim."""
     if not all(is_sparse(each) for each in tensors):
@@ -258,12 +269,14 @@ def _require_fits(first: Parts, other: Parts, dim: int) -> None:
             )
 
 
+@rule("stack")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Stacks sparse tensors along a new dim."""
     dim = wrap(dim, tensors[0].dim() + 1)
     return cat([unsqueeze(each, dim) for each in tensors], dim)
 
 
+@rule("unsqueeze")
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """Inserts a dim of size 1: sparse, unless it is after the sparse dims."""
     parts = _as_coo(self)
@@ -277,6 +290,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     return coo(indices, parts.values, size, parts.is_coalesced)
 
 
+@rule("squeeze")
 def squeeze(self: Tensor, dim: Any = None) -> Tensor:
     """Removes dims of size 1, or the given ones."""
     parts = _as_coo(self)
@@ -290,6 +304,7 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
     return coo(indices, values, size, parts.is_coalesced)
 
 
+@rule("flip")
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Reverses the elements along the dims."""
     parts = _as_coo(self)
@@ -302,12 +317,14 @@ def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     return _as_before(coo(indices, values, parts.size, False), self)
 
 
+@rule("unbind")
 def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
     """All slices along a dim."""
     dim = wrap(dim, self.dim())
     return [select(self, dim, k) for k in range(self.shape[dim])]
 
 
+@rule("trace")
 def diagonal_sums(self: Tensor) -> Tensor:
     """``trace``: the sum of the diagonal of a matrix."""
     parts = _as_coo(self)
@@ -315,25 +332,7 @@ def diagonal_sums(self: Tensor) -> Tensor:
     return parts.values.index_select(0, chosen).sum(0)
 
 
+@rule("reshape")
 def reshape(self: Tensor, shape: Sequence[int]) -> Any:
     """Refused, as in PyTorch."""
     raise RuntimeError("reshape is not implemented for sparse tensors")
-
-
-RULES: dict[str, Callable[..., Any]] = {
-    "permute": permute,
-    "transpose": transpose,
-    "t": t,
-    "index_select": index_select,
-    "select": select,
-    "slice": slice_,
-    "narrow": narrow,
-    "cat": cat,
-    "stack": stack,
-    "unsqueeze": unsqueeze,
-    "squeeze": squeeze,
-    "flip": flip,
-    "unbind": unbind,
-    "trace": diagonal_sums,
-    "reshape": reshape,
-}

@@ -1,4 +1,4 @@
-"""Rules of in-place ops on quantized tensors: write to the integers."""
+"""Rules of conversions and copies of quantized tensors, and of writes to them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,36 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized import arithmetic
 from pellucid.ao._quantized.parts import is_quantized, split
+from pellucid.ao._quantized.rules import RULES
 
 
+@RULES.because(
+    "a quantized tensor has no other dtype to be converted to", overrides=True
+)("to", "_to_copy")
+def to(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """To its own dtype and device: itself; to another dtype: refused."""
+    dtypes = [a for a in (*args, *kwargs.values()) if isinstance(a, pellucid.dtype)]
+    if any(dtype is not tensor.dtype for dtype in dtypes):
+        raise RuntimeError(
+            "a quantized tensor is converted to another dtype by dequantize() or "
+            "int_repr()"
+        )
+    if kwargs.get("copy") or op._schema.name == "aten::_to_copy":
+        return tensor.clone()
+    return tensor
+
+
+@RULES.because("the scales are shared")("empty_like")
+def empty_like(op: Any, tensor: Tensor, *, dtype: Any = None, **kwargs: Any) -> Any:
+    """Of another dtype: not quantized; else with the same scales."""
+    parts = split(tensor)
+    if dtype is not None and dtype is not tensor.dtype:
+        return op(parts.integers, dtype=dtype, **kwargs)
+    return parts.with_integers(op(parts.integers, **kwargs))
+
+
+@RULES.because("floats are quantized; quantized tensors bring their scales")("copy_")
 def copy_(
     op: Any, target: Tensor, source: Tensor, non_blocking: bool = False
 ) -> Tensor:
@@ -43,6 +69,7 @@ def copy_(
     return target
 
 
+@RULES.because("the number is rounded in the scale of the tensor")("fill_")
 def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
     """Fills with the nearest representable number to ``value``."""
     parts = split(target)
@@ -50,25 +77,3 @@ def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
     made = parts.like(pellucid.full(tuple(target.shape), number))
     parts.integers.copy_(split(made).integers)
     return target
-
-
-def _writing(rule: Any, name: str) -> Any:
-    """``op_``: writes the result of ``op`` into the integers."""
-
-    def run(op: Any, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        packet = getattr(pellucid.ops.aten, name)
-        overload = getattr(packet, op._schema.overload_name or "default")
-        made = rule(overload, target, *args, **kwargs)
-        split(target).integers.copy_(split(made).integers)
-        return target
-
-    return run
-
-
-_IN_PLACE = ("relu", "hardtanh", "clamp", "leaky_relu", "clamp_min", "clamp_max")
-
-RULES = {
-    "copy_": copy_,
-    "fill_": fill_,
-    **{f"{name}_": _writing(arithmetic.RULES[name], name) for name in _IN_PLACE},
-}

@@ -1,0 +1,50 @@
+"""The rules of ops on quantized tensors: ``RULES``.
+
+Ops that give bools compare the numbers; ops that only move elements are applied to the
+integers (``moves.py``). What else PyTorch computes, and in which scale, is registered
+in ``arithmetic.py`` and ``copies.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pellucid._ops import facts
+from pellucid._ops.rules import Rules
+from pellucid.ao._quantized import moves
+from pellucid.ao._quantized.parts import is_quantized, split
+
+
+def compare(op: Any, *operands: Any) -> Any:
+    """A function of the numbers: a plain tensor."""
+    given = (split(v).floats() if is_quantized(v) else v for v in operands)
+    return op(*given)
+
+
+def _derived(op: Any) -> Callable[..., Any] | None:
+    if op._schema.is_mutable:
+        return None
+    if facts.is_like(op):
+        return partial(moves.same_sizes, op) if moves.is_copy(op) else None
+    if facts.is_pointwise(op) and facts.gives_bools(op):
+        return partial(compare, op)
+    if op.is_view:
+        return partial(moves.view, op)
+    return partial(moves.move, op, facts.kind(op) == "join")
+
+
+def _write(target: Any, result: Any, op: Any) -> Any:
+    """Writes the integers and the scales of a result."""
+    if not (is_quantized(target) and is_quantized(result)) or facts.changes_sizes(op):
+        return NotImplemented
+    into, parts = split(target), split(result)
+    into.integers.copy_(parts.integers)
+    if into.scales.data_ptr() != parts.scales.data_ptr():
+        into.scales.copy_(parts.scales)
+        into.zero_points.copy_(parts.zero_points)
+    return target
+
+
+RULES = Rules(_derived, lambda function, op: partial(function, op), _write)
