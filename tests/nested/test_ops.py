@@ -178,3 +178,15 @@ def test_jvp_has_the_derivatives_of_each_example():
     _assert_alike(actual[0].unbind(), [primal for primal, _ in expected])
     _assert_alike(actual[1].unbind(), [moved for _, moved in expected])
     assert not actual[1].requires_grad
+
+
+def test_results_are_written_where_they_are_asked_for():
+    examples = [torch.randn(3, 2), torch.randn(1, 2)]
+    x = torch.nested.nested_tensor(examples, layout=torch.jagged)
+    out = torch.empty_like(x)
+    assert torch.exp(x, out=out) is out
+    for found, example in zip(out.unbind(), examples, strict=True):
+        assert torch.equal(found, example.exp())
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            x.long().add_(1.5)

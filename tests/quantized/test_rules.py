@@ -102,3 +102,29 @@ def test_channels_stay_with_their_scales():
     for mix in (lambda: q.view(-1), lambda: q.flip(1), lambda: q[:, 1]):
         with pytest.raises(RuntimeError, match="scale per channel"):
             mix()
+
+
+def test_what_a_declaration_implies_needs_no_rule(q):
+    numbers = q.dequantize()
+    assert torch.equal(torch.isnan(q), torch.isnan(numbers))
+    assert torch.equal(q.msort().dequantize(), numbers.msort())
+    other = torch.quantize_per_tensor(numbers / 2, 0.1, 5, q.dtype)
+    stacked = torch.stack([q, other])
+    assert stacked.q_scale() == q.q_scale()
+    assert (stacked[1].dequantize() - other.dequantize()).abs().max() <= 0.025 + 1e-6
+
+
+def test_in_place_ops_write_the_integers_and_the_scales(q):
+    wanted = q.sigmoid()
+    assert q.sigmoid_() is q
+    assert q.q_scale() == wanted.q_scale() and torch.equal(q, wanted)
+
+
+def test_channels_are_resampled_with_their_scales():
+    scales, zeros = torch.tensor([0.1, 0.05, 0.2]), torch.tensor([0, 1, 2])
+    q = torch.quantize_per_channel(torch.tensor(X), scales, zeros, 1, torch.qint8)
+    found = F.interpolate(q, scale_factor=2)
+    assert found.q_per_channel_axis() == 1
+    assert torch.equal(
+        found.dequantize(), F.interpolate(q.dequantize(), scale_factor=2)
+    )

@@ -135,3 +135,13 @@ def test_a_diagonal_matrix_of_rows():
     )
     wanted = np.diag([0.0, 1, 2, 3]) + np.diag([5.0, 6, 7], 1)
     assert_same(actual, wanted.astype("float32"))
+
+
+@pytest.mark.parametrize("target", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+def test_blocks_of_one_element_are_elements(target):
+    whole = torch.arange(6.0).reshape(2, 3)
+    found = getattr(whole.to_sparse_bsr((1, 1)), target)()
+    assert found.values().dim() == 1
+    assert torch.equal(found.to_dense(), whole)
+    blocks = found.to_sparse_bsr((1, 1))
+    assert blocks.values().dim() == 3 and torch.equal(blocks.to_dense(), whole)

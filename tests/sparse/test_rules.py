@@ -196,3 +196,26 @@ def test_a_dense_destination_takes_the_size_of_the_result():
     out = torch.empty(0)
     assert torch.mm(x, torch.ones(3, 2), out=out) is out
     assert torch.equal(out, torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("write", [lambda x: x.mul_(2), lambda x: x.add_(x)])
+def test_writes_leave_the_tensor_that_a_transpose_is_of(write):
+    x = torch.eye(3).to_sparse()
+    for _ in range(4):  # repeated calls, too
+        assert torch.equal(write(x.t()).to_dense(), 2 * torch.eye(3))
+        assert torch.equal(x.to_dense(), torch.eye(3))
+
+
+def test_operands_of_other_layouts_are_converted():
+    x, whole = sparse()
+    x, whole = x.coalesce(), torch.tensor(whole)
+    other = whole.to_sparse_bsr((1, 1))
+    assert (x + other).layout is torch.sparse_coo
+    assert torch.equal((x + other).to_dense(), whole + whole)
+    assert (other * x).layout is torch.sparse_bsr
+
+
+def test_components_are_no_memory_to_resize():
+    for write in (lambda x: x.resize_(5, 5), lambda x: x.set_()):
+        with pytest.raises(NotImplementedError, match="no memory of its own"):
+            write(torch.eye(2).to_sparse())

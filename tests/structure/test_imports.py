@@ -74,7 +74,6 @@ API = {
     # Kinds of tensors
     "ao/_quantized": {
         *("_decomp", "_functions", "_ops", "autograd", "backends", "pellucid_compiler"),
-        *("utils/_pytree",),
     },
     "sparse": {"_ops", "sparse/_ops"},
     "sparse/_ops": {"_functions", "_ops", "autograd", "linalg", "pellucid_compiler"},

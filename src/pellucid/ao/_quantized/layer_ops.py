@@ -5,7 +5,7 @@ Most are the aten op of the same name on the numbers, rounded to the scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -18,7 +18,10 @@ _GIVEN = ("output_scale", "output_zero_point", "inplace")  # of no aten op
 
 
 def _on_numbers(
-    text: str, *others: str, body: Callable[..., Any] | None = None
+    text: str,
+    *others: str,
+    body: Callable[..., Any] | None = None,
+    with_relu: Sequence[str] = (),
 ) -> None:
     """Registers ``"name(argument, argument=1)"`` and other names: what ``body``, or the
     aten op of the name, gives of the numbers, in the given scale.
@@ -38,7 +41,7 @@ def _on_numbers(
 
     call.__doc__ = f"``{name}`` of the numbers, in the given scale."
     call.__signature__ = signature  # type: ignore[attr-defined]
-    op(name, *others)(call)
+    op(name, *others, with_relu=with_relu)(call)
 
 
 def _parameter(text: str) -> Parameter:
@@ -78,19 +81,14 @@ def _batch_norm(
     return made
 
 
-def _batch_norm_relu(*args: Any) -> Tensor:
-    return _batch_norm(*args).relu()
-
-
 _NORM = f"(qx, weight, bias, mean, var, eps, {_SCALE})"
 _on_numbers(f"instance_norm(input, weight, bias, eps, {_SCALE})", body=_instance_norm)
+_BATCH_NORMS = ["batch_norm", *(f"batch_norm{dims}d" for dims in (1, 2, 3))]
 _on_numbers(
-    f"batch_norm{_NORM}", *(f"batch_norm{d}d" for d in (1, 2, 3)), body=_batch_norm
-)
-_on_numbers(
-    f"batch_norm_relu{_NORM}",
-    *(f"batch_norm{d}d_relu" for d in (1, 2, 3)),
-    body=_batch_norm_relu,
+    f"batch_norm{_NORM}",
+    *_BATCH_NORMS[1:],
+    body=_batch_norm,
+    with_relu=[f"{name}_relu" for name in _BATCH_NORMS],
 )
 
 

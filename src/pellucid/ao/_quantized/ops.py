@@ -81,18 +81,10 @@ def linear_tanh(X: Tensor, W_prepack: Any, scale: float, zero_point: int) -> Ten
     return quantized(floats.tanh(), scale, zero_point, dtype)
 
 
-@op("linear_dynamic")
+@op("linear_dynamic", with_relu=["linear_relu_dynamic"])
 def linear_dynamic(X: Tensor, W_prepack: Any, reduce_range: bool = False) -> Tensor:
     """``X @ W.T + b`` for floats, which are quantized dynamically."""
     return dynamic(X, W_prepack, -1, reduce_range)
-
-
-@op("linear_relu_dynamic")
-def linear_relu_dynamic(
-    X: Tensor, W_prepack: Any, reduce_range: bool = False
-) -> Tensor:
-    """``relu`` of ``linear_dynamic``"""
-    return dynamic(X, W_prepack, -1, reduce_range).relu()
 
 
 @op("linear_prepack_fp16")
@@ -103,17 +95,11 @@ def linear_prepack_fp16(
     return LinearPackedParamsFloat16(W, B)
 
 
-@op("linear_dynamic_fp16")
+@op("linear_dynamic_fp16", with_relu=["linear_relu_dynamic_fp16"])
 def linear_dynamic_fp16(X: Tensor, W_prepack: Any) -> Tensor:
     """``X @ W.T + b`` of floats and a weight rounded to float16."""
     made: Tensor = W_prepack.product(X.detach())
     return made
-
-
-@op("linear_relu_dynamic_fp16")
-def linear_relu_dynamic_fp16(X: Tensor, W_prepack: Any) -> Tensor:
-    """``relu`` of ``linear_dynamic_fp16``"""
-    return linear_dynamic_fp16(X, W_prepack).relu()
 
 
 # Convolutions
@@ -275,7 +261,7 @@ def matmul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
     return requantized(places, a.dtype, scale, zero_point, False)
 
 
-@op("cat")
+@op("cat", with_relu=["cat_relu"])
 def cat(
     qx: Any, dim: int, scale: float | None = None, zero_point: int | None = None
 ) -> Tensor:
@@ -285,14 +271,6 @@ def cat(
     zero_point = first.zero_point if zero_point is None else zero_point
     floats = pellucid.cat([split(each).floats() for each in qx], dim)
     return quantized(floats, scale, zero_point, first.dtype)
-
-
-@op("cat_relu")
-def cat_relu(
-    qx: Any, dim: int, scale: float | None = None, zero_point: int | None = None
-) -> Tensor:
-    """``relu`` of ``cat``"""
-    return cat(qx, dim, scale, zero_point).relu()
 
 
 # Embeddings

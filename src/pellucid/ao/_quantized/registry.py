@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -55,12 +56,17 @@ def called(name: str, *args: Any, **kwargs: Any) -> Any:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def op(*names: str) -> Callable[[_Function], _Function]:
-    """Registers a function as the ops ``names``."""
+def op(*names: str, with_relu: Iterable[str] = ()) -> Callable[[_Function], _Function]:
+    """Registers a function as the ops ``names``, and ``relu`` of it as others."""
 
     def add(function: _Function) -> _Function:
-        for name in names:
-            _OPS[name] = QuantizedOp(name, function)
+        @wraps(function)
+        def relu(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs).relu()
+
+        relu.__doc__ = f"``relu`` of ``{names[0]}``."
+        _OPS.update((name, QuantizedOp(name, function)) for name in names)
+        _OPS.update((name, QuantizedOp(name, relu)) for name in with_relu)
         return function
 
     return add

@@ -130,9 +130,8 @@ def convert(tensor: Tensor, layout: Any, block: Any = None) -> Tensor:
     blocked = layout in BLOCK_LAYOUTS
     if blocked and wanted is None:
         wanted = block_of(parts)
-    if (blocked and wanted != block_of(parts)) or (
-        not blocked and block_of(parts) != (1, 1)
-    ):
+    is_blocked = parts.layout in BLOCK_LAYOUTS
+    if blocked is not is_blocked or (blocked and wanted != block_of(parts)):
         unblocked = _without_blocks(tensor)
         if layout is COO:
             return unblocked
