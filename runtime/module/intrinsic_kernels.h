@@ -4,8 +4,8 @@
 // clang-format off
 #pragma once
 
-#include "composite/kernels.h"
 #include "intrinsics/kernels.h"
+#include "intrinsics/memory_kernels.h"
 #include "ops/intrinsics.h"
 #include "autograd/strided_ops.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "autograd/handler.h"
-#include "composite/kernels.h"
 #include "core/named_ops.h"
+#include "intrinsics/memory_kernels.h"
 #include "kernels/pack.h"
 #include "library/fourier.h"
 #include "library/lapack.h"

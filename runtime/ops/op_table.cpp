@@ -70,7 +70,7 @@ std::span<const uint8_t> map_file(const std::string& path) {
 }
 
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
-  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // composite/in_place.cpp has their kernel
+  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // intrinsics/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});

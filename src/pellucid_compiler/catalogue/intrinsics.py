@@ -1,7 +1,7 @@
 """Ops implemented in C++: views by geometry, choices between views and copies, memory
 without values, and random draws in PyTorch's order.
 
-Each names its kernel, a function of ``runtime/intrinsics`` or ``runtime/composite``.
+Each names its kernel, a function of ``runtime/intrinsics``.
 Overloads of a name are tried in the order of declaration.
 """
 

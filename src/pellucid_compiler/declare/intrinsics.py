@@ -163,7 +163,8 @@ def kernel_table() -> dict[str, str]:
         "};",
     ]
     summary = "The kernels of the ops that C++ carries out, by their declared names."
-    included = '"composite/kernels.h" "intrinsics/kernels.h" "ops/intrinsics.h" ' + (
+    included = (
+        '"intrinsics/kernels.h" "intrinsics/memory_kernels.h" "ops/intrinsics.h" '
         '"autograd/strided_ops.h"'
     )
     text = header(summary, "catalogue/intrinsics.py", included, body)

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "autograd/tensor_history.h"
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/backend.h"
 #include "core/named_ops.h"
+#include "intrinsics/give.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/memory_kernels.h"
+#include "intrinsics/repeat.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {

@@ -2,13 +2,13 @@
 // lists of views.
 #include <memory>
 
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
+#include "intrinsics/give.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/memory_kernels.h"
+#include "intrinsics/repeat.h"
 
 namespace pellucid::composite {
 namespace {

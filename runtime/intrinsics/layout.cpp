@@ -1,10 +1,10 @@
-#include "composite/layout.h"
+#include "intrinsics/layout.h"
 
-#include "composite/give.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
 #include "core/recording.h"
 #include "core/thread_state.h"
+#include "intrinsics/give.h"
 #include "kernels/layout.h"
 #include "transforms/wrapper.h"
 

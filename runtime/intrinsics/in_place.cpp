@@ -5,12 +5,12 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"
+#include "intrinsics/give.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/memory_kernels.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {

@@ -1,4 +1,4 @@
-#include "composite/repeat.h"
+#include "intrinsics/repeat.h"
 
 #include "core/call_event.h"
 #include "core/stored_values.h"

@@ -1,12 +1,12 @@
 // empty and similar ops: uninitialised memory.
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/backend.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
+#include "intrinsics/give.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/memory_kernels.h"
+#include "intrinsics/repeat.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "composite/give.h"
 #include "core/call_facts.h"
+#include "intrinsics/give.h"
 
 namespace pellucid::composite {
 
