@@ -9,11 +9,11 @@
 #include "core/named_ops.h"
 #include "core/thread_state.h"
 #include "intrinsics/give.h"
+#include "intrinsics/kernels.h"
 #include "intrinsics/layout.h"
-#include "intrinsics/memory_kernels.h"
 #include "transforms/wrapper.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 void check_change(const OpCall& call) {
@@ -130,4 +130,4 @@ void install_in_place_views() {
       nullptr);
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics
