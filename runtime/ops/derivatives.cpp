@@ -147,7 +147,7 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
       auto given = in.record<encoded::KeyedDerivative>();
       KeyBuilder key;
       key.add(given.mask);
-      key.add_specification(given.key, op.schema);
+      key.add_items(given.key, op.schema);
       derivatives.frozen[static_cast<int>(given.rule)].add(key).encoded.push_back(given.derivative);
     }
   }
