@@ -14,6 +14,7 @@
 #include "ops/trace.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -93,7 +94,7 @@ uint64_t places_of(const OpCall& call) {
 }
 
 struct Derivations {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<const OpRecord*, Derivation> by_op;
 };
 

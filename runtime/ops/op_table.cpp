@@ -28,13 +28,14 @@
 #include "plan/decode.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
 namespace {
 
 struct OpTable {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::deque<FrozenOp> ops;        // stable addresses
   std::vector<FrozenOp*> by_id;    // by record id
   std::vector<OpRecord*> records;  // of the file, in its order

@@ -16,6 +16,7 @@
 #include "ops/graph_op.h"
 #include "record/anchors.h"
 #include "record/capture.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::record {
 
@@ -31,7 +32,7 @@ constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 // All recorders, and those whose threads have ended. None is freed: another thread may be about to run one that it
 // found in the registry or in a recorded value. A new thread takes one that is unused.
 struct Registry {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<Recorder*> recorders, unused;
 };
 Registry& registry() {
@@ -51,7 +52,7 @@ struct ThreadRecorder {
 thread_local ThreadRecorder of_thread;
 
 // Two threads may write to one tensor: its memory is taken by one of them.
-std::mutex taking;
+ForkSafeMutex taking;
 
 }  // namespace
 
