@@ -121,8 +121,15 @@ def parse_schema(text: str) -> Schema:
     for part in _split(head["args"]):
         if part == "*":
             keyword_only = True
-        else:
-            arguments.append(_argument(part, keyword_only))
+            continue
+        argument = _argument(part, keyword_only)
+        follows_default = arguments and arguments[-1].has_default
+        if follows_default and not keyword_only and not argument.has_default:
+            raise ValueError(
+                f"not a schema: {argument.name!r} needs a default, as the argument "
+                f"before has one: {text!r}"
+            )
+        arguments.append(argument)
     returns = tuple(_return(part) for part in _split(_unwrap(text[head.end() :])))
     return Schema(
         text,
