@@ -157,7 +157,7 @@ class FrozenOp:
     saves: bool = False
     without_plan: list[str] = field(default_factory=list)
 
-    def add_derivative(self, rule: str, mask: int, key: Encodable, data: bytes) -> None:
+    def add_derivative(self, rule: str, mask: int, key: list[Any], data: bytes) -> None:
         keyed = KeyedDerivative(rule, mask, key, data)
         self.derivatives.append(encode_record(keyed))
 
@@ -210,9 +210,7 @@ def freeze_key(
     """Add the plan for a call, and those of its derivatives, unless they exist."""
     try:
         graph_op = declared_graph(op, arguments)
-        key = graph_op.specification()
-        answers: list[Encodable] = [[str(e), a] for e, a in graph_op.guards.items()]
-        variant = encode([key, answers])
+        variant = encode(graph_op.identity())
         if variant in seen:
             return
         lowered = graph_op.lower()
@@ -224,7 +222,7 @@ def freeze_key(
         return
     seen.add(variant)
     frozen.kernels.update(lowered.kernels)
-    keyed = KeyedPlan(key, encode_plan(lowered.plan))
+    keyed = KeyedPlan(graph_op.specification(), encode_plan(lowered.plan))
     frozen.keys.append(encode_record(keyed))
     floats = {
         place.number: op.schema.arguments[place.argument].name

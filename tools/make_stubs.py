@@ -240,9 +240,8 @@ def read_form(op: OpEntry, stub: Stub, *, method: bool) -> Form:
     """The Python signature that a schema gives."""
     _, name, _, arguments, returns, _ = _C._op_schema(op.full_name)
     parameters = []
-    for place, (given, text, alias, optional, size, default, has, only) in enumerate(
-        arguments
-    ):
+    for place, entry in enumerate(arguments):
+        given, text, alias, optional, size, _, default, has, only = entry
         kind = python_type(text, optional, size)
         if place == 0 and not method and takes_number_first(op, arguments):
             kind = "Tensor | _Number"

@@ -223,19 +223,19 @@ template <>
 inline constexpr int kNumCodes<Combine> = 9;
 inline constexpr std::string_view kCombineNames[] = {"assign", "sum", "prod", "max", "min", "and", "or", "argmax", "argmin"};
 
-// The first item of the list that describes an argument, in keys and requests.
+// The items that describe arguments in keys and requests (items.py).
 enum class ItemKind : uint8_t {
-  Tensor,  // its dtype, then its rank (keys) or sizes (requests)
-  Number,  // a number by its kind
-  Unit,  // the same, for a factor that is 1, its default
-  Static,  // an argument of a pointwise op whose value is part of the key
+  Tensor,
+  Number,  // a symbolic number
+  Unit,  // a factor that is 1, its default
+  Static,  // a value that is part of the key
   DType,
-  List,  // an item per element
-  Ignored,  // a device, a layout or a generator: no plan depends on it
+  List,
+  Ignored,  // no plan depends on it
 };
 template <>
 inline constexpr int kNumCodes<ItemKind> = 7;
-inline constexpr std::string_view kItemKindNames[] = {"tensor", "number", "one", "static", "dtype", "list", "ignored"};
+inline constexpr std::string_view kItemKindNames[] = {"tensor", "number", "unit", "static", "dtype", "list", "ignored"};
 
 // The type of a Python number.
 enum class NumberKind : uint8_t {

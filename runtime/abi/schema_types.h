@@ -13,31 +13,31 @@ enum class ArgType : uint8_t { Tensor, TensorOrScalar, TensorList, OptionalTenso
 // `list`: of a list of such values; `list_of_optional`: some may be None.
 struct ArgTypeFacts {
   std::string_view text;
-  bool is_static, holds_tensors;
+  bool is_static, holds_tensors, is_ignored;
   ArgType list, list_of_optional;
 };
 inline constexpr ArgTypeFacts kArgTypes[] = {
-    {"Tensor", false, true, ArgType::TensorList, ArgType::OptionalTensorList},
-    {"Tensor|Scalar", false, true, ArgType::Object, ArgType::Object},
-    {"Tensor[]", false, true, ArgType::Object, ArgType::Object},
-    {"Tensor?[]", false, true, ArgType::Object, ArgType::Object},
-    {"Scalar", false, false, ArgType::ScalarList, ArgType::Object},
-    {"Scalar[]", false, false, ArgType::Object, ArgType::Object},
-    {"int", true, false, ArgType::IntList, ArgType::Object},
-    {"SymInt", false, false, ArgType::SymIntList, ArgType::Object},
-    {"float", false, false, ArgType::FloatList, ArgType::Object},
-    {"bool", true, false, ArgType::BoolList, ArgType::Object},
-    {"str", true, false, ArgType::Object, ArgType::Object},
-    {"int[]", true, false, ArgType::Object, ArgType::Object},
-    {"SymInt[]", false, false, ArgType::Object, ArgType::Object},
-    {"float[]", false, false, ArgType::Object, ArgType::Object},
-    {"bool[]", true, false, ArgType::Object, ArgType::Object},
-    {"ScalarType", true, false, ArgType::Object, ArgType::Object},
-    {"Device", true, false, ArgType::Object, ArgType::Object},
-    {"Layout", true, false, ArgType::Object, ArgType::Object},
-    {"MemoryFormat", true, false, ArgType::Object, ArgType::Object},
-    {"Generator", false, false, ArgType::Object, ArgType::Object},
-    {"", true, false, ArgType::Object, ArgType::Object},
+    {"Tensor", false, true, false, ArgType::TensorList, ArgType::OptionalTensorList},
+    {"Tensor|Scalar", false, true, false, ArgType::Object, ArgType::Object},
+    {"Tensor[]", false, true, false, ArgType::Object, ArgType::Object},
+    {"Tensor?[]", false, true, false, ArgType::Object, ArgType::Object},
+    {"Scalar", false, false, false, ArgType::ScalarList, ArgType::Object},
+    {"Scalar[]", false, false, false, ArgType::Object, ArgType::Object},
+    {"int", true, false, false, ArgType::IntList, ArgType::Object},
+    {"SymInt", false, false, false, ArgType::SymIntList, ArgType::Object},
+    {"float", false, false, false, ArgType::FloatList, ArgType::Object},
+    {"bool", true, false, false, ArgType::BoolList, ArgType::Object},
+    {"str", true, false, false, ArgType::Object, ArgType::Object},
+    {"int[]", true, false, false, ArgType::Object, ArgType::Object},
+    {"SymInt[]", false, false, false, ArgType::Object, ArgType::Object},
+    {"float[]", false, false, false, ArgType::Object, ArgType::Object},
+    {"bool[]", true, false, false, ArgType::Object, ArgType::Object},
+    {"ScalarType", true, false, false, ArgType::Object, ArgType::Object},
+    {"Device", true, false, true, ArgType::Object, ArgType::Object},
+    {"Layout", true, false, true, ArgType::Object, ArgType::Object},
+    {"MemoryFormat", true, false, true, ArgType::Object, ArgType::Object},
+    {"Generator", false, false, true, ArgType::Object, ArgType::Object},
+    {"", true, false, true, ArgType::Object, ArgType::Object},
 };
 inline constexpr std::string_view kObjectWords[] = {"complex", "Storage", "Stream", "QScheme", "SymBool", "Dimname", "NoneType", "Any", "AnyEnumType", "AnyClassType", "AnyListType", "AnyTupleType", "Capsule", "ConstQuantizerPtr", "DeviceIndex", "Dict(Tensor, Tensor)"};
 

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -29,7 +30,7 @@ struct Write {
 };
 
 constexpr size_t kRememberedWrites = 4096;
-std::mutex writes_mutex;
+ForkSafeMutex writes_mutex;
 std::deque<Write>& writes() {
   static auto* remembered = new std::deque<Write>;  // never destroyed: threads may outlive the program's end
   return *remembered;
@@ -116,7 +117,7 @@ void after_op(const OpCall& call, Key key, bool failed, void*) {
 
 void before_op(const OpCall&, Key, void*) {}
 
-std::mutex observer_mutex;
+ForkSafeMutex observer_mutex;
 int threads_in_mode = 0, observer = 0;
 
 void observe(bool enabled) {

@@ -1,6 +1,5 @@
 #include "core/allocator.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "core/allocation_failure.h"
 #include "core/error.h"
 #include "core/large_blocks.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -44,7 +44,7 @@ void discard_to_system(void* part, size_t nbytes) {
 // Blocks outside every thread's lists, and the state that all threads share. Never destroyed: tensors may outlive
 // static destructors.
 struct SharedCache {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   BaseAllocator base{allocate_from_system, release_to_system, discard_to_system, kSegment};
   FreeBlock* free[kListClasses] = {};
   LargeBlocks large;
@@ -61,17 +61,8 @@ struct SharedCache {
   }
 };
 
-SharedCache& shared();
-
-void lock_before_fork() { shared().mutex.lock(); }
-void unlock_after_fork() { shared().mutex.unlock(); }
-
 SharedCache& shared() {
-  static SharedCache* cache = [] {
-    auto* made = new SharedCache;
-    pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
-    return made;
-  }();
+  static auto* cache = new SharedCache;
   return *cache;
 }
 

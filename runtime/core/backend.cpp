@@ -8,6 +8,7 @@
 #include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -45,7 +46,7 @@ void Backend::copy_within(Device device, uint64_t to, uint64_t from, size_t nbyt
 
 DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted,
                        const PoolOptions& pool) {
-  static auto* mutex = new std::mutex;
+  static auto* mutex = new ForkSafeMutex;
   const std::lock_guard lock(*mutex);
   const std::optional<DeviceType> type = free_type(name, wanted);
   if (!type)

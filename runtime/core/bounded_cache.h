@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "threads/fork_safe_mutex.h"
+
 namespace pellucid {
 
 template <class Key, class Payload>
@@ -76,7 +78,7 @@ class BoundedCache {
   }
 
   const std::atomic<size_t>& most_;
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   std::unordered_multimap<uint64_t, Entry> entries_;
   uint64_t clock_ = 0;
 };

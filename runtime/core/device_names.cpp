@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::pair<std::string_view, DeviceType> kNames[] = {
     {"mtia", DeviceType::MTIA},     {kUnnamed, DeviceType::PrivateUse}};
 
 struct UserBackends {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::string names[kUserBackends];  // empty: unnamed
 };
 UserBackends& user_backends() {

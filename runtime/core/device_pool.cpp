@@ -7,6 +7,7 @@
 
 #include "core/device_names.h"
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -128,7 +129,7 @@ struct DevicePool::Ledger {
   }
 
   const PoolOptions options;
-  mutable std::mutex mutex;
+  mutable ForkSafeMutex mutex;
   Parts parts;
   std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by stream
   std::vector<Event> awaited;  // one entry per pending event, so an address may occur several times

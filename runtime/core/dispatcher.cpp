@@ -11,6 +11,7 @@
 #include "core/device_names.h"
 #include "core/error.h"
 #include "core/layout.h"
+#include "threads/fork_safe_mutex.h"
 #include "timeline/session.h"
 
 namespace pellucid {
@@ -32,7 +33,7 @@ struct NameHash {
 
 // Records are made at import and rarely later, so one lock suffices. Never destroyed.
 struct Registry {
-  std::recursive_mutex mutex;
+  ForkSafeRecursiveMutex mutex;
   std::deque<OpRecord> records;
   std::deque<Registration> registrations;  // by record id
   std::unordered_map<std::string, OpRecord*, NameHash, std::equal_to<>> by_name;
@@ -219,10 +220,14 @@ OpCounts count_ops() {
 }
 
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {
-  Registry& all = registry();
-  std::lock_guard lock(all.mutex);
-  for (OpRecord& op : all.records)
-    if (op.is_defined) visit(op, context);
+  std::vector<OpRecord*> defined;
+  {
+    Registry& all = registry();
+    std::lock_guard lock(all.mutex);
+    for (OpRecord& op : all.records)
+      if (op.is_defined) defined.push_back(&op);
+  }
+  for (OpRecord* op : defined) visit(*op, context);  // without the lock: it may run Python
 }
 
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {

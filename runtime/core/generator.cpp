@@ -1,6 +1,5 @@
 #include "core/generator.h"
 
-#include <pthread.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -149,12 +148,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 void destroy(Generator* generator) { delete generator; }
 
 Generator& default_generator() {
-  // A fork waits for a draw in progress, so that the child gets a consistent state and an unlocked mutex.
-  static Generator* generator = [] {
-    static Generator* made = new Generator;
-    pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
-    return made;
-  }();
+  static auto* generator = new Generator;
   return *generator;
 }
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include "core/ref.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -35,7 +35,7 @@ struct Generator : RefCounted {
   double uniform_locked() { return static_cast<double>(random64_locked() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
   double normal_locked(double mean, double std);  // draws a pair of uniforms; the second result is cached
 
-  mutable std::mutex mutex;
+  mutable ForkSafeMutex mutex;
 
  private:
   void refill();

@@ -160,11 +160,14 @@ class Parser : private SchemaReader {
     argument.written_type = type.written_range;
     skip();
     if (at_digit()) fail("expected the argument's name, which begins with a letter");
+    const size_t begin = position();
     argument.name = word();
     if (argument.name.empty()) fail("expected the argument's name");
     if (accept("=")) {
       argument.has_default = true;
       argument.default_value = read_default(*this, argument, schema_.owned);
+    } else if (!keyword_only && !schema_.arguments.empty() && schema_.arguments.back().has_default) {
+      fail_at(begin, "expected a default, as the argument before has one");
     }
     if (facts_of(type.type).holds_tensors) schema_.tensor_arguments |= 1u << schema_.arguments.size();
     if (!keyword_only) ++schema_.num_positional;

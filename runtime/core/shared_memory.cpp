@@ -1,7 +1,6 @@
 #include "core/shared_memory.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/storage_parts.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -72,15 +72,11 @@ struct Mapping {
 
 // The objects that this process has mapped.
 struct OpenMemory {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::map<Identity, Mapping*> mappings;
 };
 OpenMemory& open_memory() {
-  static OpenMemory* const memory = [] {
-    pthread_atfork([] { open_memory().mutex.lock(); }, [] { open_memory().mutex.unlock(); },
-                   [] { open_memory().mutex.unlock(); });
-    return new OpenMemory;  // storages may die after static objects
-  }();
+  static auto* const memory = new OpenMemory;  // storages may die after static objects
   return *memory;
 }
 

@@ -1,6 +1,6 @@
 // A copy of a call's arguments that outlives the call: it includes lists of numbers but no tensors.
 //
-// Used by python/inline_cache.cpp and composite/repeat.cpp, which fill in the tensors of the next call.
+// Used by python/inline_cache.cpp and intrinsics/repeat.cpp, which fill in the tensors of the next call.
 #pragma once
 
 #include <span>

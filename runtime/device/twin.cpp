@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -110,7 +111,7 @@ class Memory {
     const uint64_t address_, first_, size_;
   };
 
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::map<uint64_t, uint64_t> free_;  // address -> size
 };
 

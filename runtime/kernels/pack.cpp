@@ -15,6 +15,7 @@
 
 #include "core/cpu.h"
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -30,7 +31,7 @@ struct OpenPack {
 
 // Mappings live as long as the process: kernels may be called until the end.
 struct Packs {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<OpenPack> list;
 };
 Packs& packs() {

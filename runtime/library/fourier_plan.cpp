@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "library/fourier.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::fourier {
 namespace {
@@ -134,7 +135,7 @@ const Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) cons
 
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(int64_t length) {
-  static std::mutex mutex;
+  static ForkSafeMutex mutex;
   static auto* plans = new std::map<int64_t, std::shared_ptr<const Plan<T>>>;
   static size_t bytes = 0;
   {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "autograd/handler.h"
-#include "composite/kernels.h"
 #include "core/named_ops.h"
+#include "intrinsics/kernels.h"
 #include "kernels/pack.h"
 #include "library/fourier.h"
 #include "library/lapack.h"
@@ -124,7 +124,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_autograd();
     register_transforms();
     load_op_table(folder + "/frozen.bin", kIntrinsics);
-    composite::install_in_place_views();
+    intrinsics::install_in_place_views();
     register_strided_rule();
     find_named_ops();
     trace_function = ask_python;

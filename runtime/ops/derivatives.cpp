@@ -14,6 +14,7 @@
 #include "ops/trace.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -93,7 +94,7 @@ uint64_t places_of(const OpCall& call) {
 }
 
 struct Derivations {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<const OpRecord*, Derivation> by_op;
 };
 
@@ -147,7 +148,7 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
       auto given = in.record<encoded::KeyedDerivative>();
       KeyBuilder key;
       key.add(given.mask);
-      key.add_specification(given.key, op.schema);
+      key.add_items(given.key, op.schema);
       derivatives.frozen[static_cast<int>(given.rule)].add(key).encoded.push_back(given.derivative);
     }
   }

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "ops/graph_op.h"
 #include "plan/key_cache.h"
 #include "plan/register_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -36,7 +36,7 @@ struct Derivatives {
     Traced() : BoundedCache(most_traced) {}
   };
 
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::atomic<bool> frozen_read = false;
   KeyCache<Frozen> frozen[kNumRules];
   Traced traced[kNumRules];

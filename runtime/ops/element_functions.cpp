@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
+#include "plan/items.h"
 #include "plan/records.h"
 #include "plan/register_program.h"
 #include "plan/tile_program.h"
@@ -33,33 +34,30 @@ KeyBuilder key_of(const OpRecord& functional, const Value* args, PointwiseKey ke
 
 KeyBuilder frozen_key(encoded::PointwiseKey& given) {
   PointwiseKey key;
-  KeyBuilder out;
   key.set_common(given.common);
   Decoder& in = given.items;
   const size_t count = in.list();
   if (count > kMaxPointwiseArguments) in.refuse_code();
-  std::vector<KeyBuilder> statics;
-  for (size_t k = 0; k < count; ++k) {
-    const int argument = static_cast<int>(k);
-    if (in.take_none()) {
-      key.set(argument, PointwiseKey::None);
-      continue;
-    }
-    in.list();
-    switch (in.code<ItemKind>()) {
-      case ItemKind::Tensor: key.set(argument, static_cast<uint8_t>(in.code<DType>())); break;
-      case ItemKind::Number: key.set(argument, PointwiseKey::Number); break;
-      case ItemKind::Static:
+  KeyBuilder statics;
+  for (size_t k = 0; k < count; ++k)
+    read_operand_item(in, [&]<class Item>(Item item) {
+      const int argument = static_cast<int>(k);
+      if constexpr (std::is_same_v<Item, encoded::OperandTensor>) {
+        key.set(argument, static_cast<uint8_t>(item.dtype));
+      } else if constexpr (std::is_same_v<Item, encoded::OperandNumber>) {
+        key.set(argument, PointwiseKey::Number);
+      } else if constexpr (std::is_same_v<Item, encoded::OperandStatic>) {
         key.set(argument, PointwiseKey::Static);
-        statics.emplace_back().add_item(in);
-        break;
-      default: in.refuse_code();
-    }
-  }
+        statics.add_item(item.item);
+      } else {
+        if (item.tag != Code::None) in.refuse_code();
+        key.set(argument, PointwiseKey::None);
+      }
+    });
+  KeyBuilder out;
   out.add(key.low());
   out.add(key.high());
-  for (const KeyBuilder& value : statics)
-    for (uint64_t word : value.words()) out.add(word);
+  for (const uint64_t word : statics.words()) out.add(word);
   return out;
 }
 

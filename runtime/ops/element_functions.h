@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "core/op_record.h"
 #include "kernels/element_function.h"
 #include "plan/key_cache.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -17,7 +17,7 @@ struct ElementFunctions {
     std::atomic<ElementFunction*> function{nullptr};
     ~Slot() { delete function.load(); }
   };
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   bool frozen_read = false;
   KeyCache<Slot> by_key;
 };

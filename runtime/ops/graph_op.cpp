@@ -265,7 +265,7 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   for (size_t count = in.list(); count--;) {
     auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
-    key.add_specification(given.key, op.schema);
+    key.add_items(given.key, op.schema);
     FrozenVariants& variants = data.frozen.add(key);
     auto item = std::make_unique<FrozenVariant>();
     item->variant.encoded = given.plan;

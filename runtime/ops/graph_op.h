@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "plan/prepared.h"
 #include "plan/result_layout.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -50,7 +50,7 @@ struct GraphData : KindData {
   explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
 
   const ResultLayout layout;
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::atomic<bool> frozen_read = false;
   KeyCache<FrozenVariants> frozen;
   BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{most_traced};

@@ -17,6 +17,7 @@
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "plan/records.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -25,7 +26,7 @@ BoxedKernel run_composite = nullptr;
 namespace {
 
 struct LateOps {
-  std::recursive_mutex mutex;
+  ForkSafeRecursiveMutex mutex;
   std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its encoded records
   std::vector<LateBinding> bindings;
   std::unordered_set<const OpRecord*> defined;

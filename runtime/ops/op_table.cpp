@@ -28,13 +28,14 @@
 #include "plan/decode.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
 namespace {
 
 struct OpTable {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::deque<FrozenOp> ops;        // stable addresses
   std::vector<FrozenOp*> by_id;    // by record id
   std::vector<OpRecord*> records;  // of the file, in its order
@@ -70,7 +71,7 @@ std::span<const uint8_t> map_file(const std::string& path) {
 }
 
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
-  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // composite/in_place.cpp has their kernel
+  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // intrinsics/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});

@@ -4,6 +4,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "ops/op_table.h"
+#include "plan/items.h"
 #include "plan/requests.h"
 #include "plan/tile_program.h"
 #include "timeline/recorder.h"
@@ -14,25 +15,22 @@ TraceFunction trace_function = nullptr;
 
 namespace {
 
-void encode_tensor(Encoder& out, const TensorImpl* tensor) {
+void write_tensor(Encoder& out, const TensorImpl* tensor) {
   if (!tensor) return out.none();
-  out.list(3);
-  out.code(ItemKind::Tensor);
-  out.code(tensor->dtype);
-  out.list(tensor->ndim);
-  for (int64_t size : tensor->shape()) out.integer(size);
+  write_request_tensor(out, tensor->dtype, tensor->shape());
 }
 
-void encode_value(Encoder& out, const Value& value) {
+void write_value(Encoder& out, const Value& value) {
   auto element = [&](uint32_t k) { return value.broadcast_list ? 0 : k; };
   auto list = [&](auto&& item) {
-    out.list(value.length + 1);
-    out.code(ItemKind::List);
-    for (uint32_t k = 0; k < value.length; ++k) item(k);
+    write_request_list(out, [&](Encoder&) {
+      out.list(value.length);
+      for (uint32_t k = 0; k < value.length; ++k) item(k);
+    });
   };
   switch (value.tag) {
     case Tag::None: out.none(); break;
-    case Tag::Tensor: encode_tensor(out, value.tensor); break;
+    case Tag::Tensor: write_tensor(out, value.tensor); break;
     case Tag::Int: out.integer(value.integer); break;
     case Tag::Float: out.number(value.number); break;
     case Tag::Bool: out.boolean(value.integer); break;
@@ -40,23 +38,16 @@ void encode_value(Encoder& out, const Value& value) {
     case Tag::IntList: list([&](uint32_t k) { out.integer(value.integers[element(k)]); }); break;
     case Tag::BoolList: list([&](uint32_t k) { out.boolean(value.integers[element(k)]); }); break;
     case Tag::FloatList: list([&](uint32_t k) { out.number(value.numbers[element(k)]); }); break;
-    case Tag::ScalarList: list([&](uint32_t k) { encode_value(out, value.values[k]); }); break;
+    case Tag::ScalarList: list([&](uint32_t k) { write_value(out, value.values[k]); }); break;
     case Tag::TensorList:
-    case Tag::OptionalTensorList: list([&](uint32_t k) { encode_tensor(out, value.tensors[k]); }); break;
-    case Tag::DType:
-      out.list(2);
-      out.code(ItemKind::DType);
-      out.integer(value.integer);
-      break;
+    case Tag::OptionalTensorList: list([&](uint32_t k) { write_tensor(out, value.tensors[k]); }); break;
+    case Tag::DType: write_request_dtype(out, static_cast<DType>(value.integer)); break;
     case Tag::String: out.text({value.string, value.length}); break;
     case Tag::Device:
     case Tag::Layout:
     case Tag::MemoryFormat:
     case Tag::Generator:
-    case Tag::Object:
-      out.list(1);
-      out.code(ItemKind::Ignored);
-      break;
+    case Tag::Object: write_request_ignored(out); break;
   }
 }
 
@@ -72,7 +63,7 @@ void encode_arguments(Encoder& out, const OpCall& call) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   size_t count = std::min<size_t>(call.num_args, functional.schema.arguments.size());
   out.list(count);
-  for (size_t k = 0; k < count; ++k) encode_value(out, call.args[k]);
+  for (size_t k = 0; k < count; ++k) write_value(out, call.args[k]);
 }
 
 namespace {
@@ -88,13 +79,13 @@ Traced ask_python(std::string_view what, const OpCall& call, const std::string& 
 }
 
 // An argument of a pointwise op after promotion.
-void encode_operand(Encoder& out, const Value& value, PointwiseKey key, int argument) {
-  if (key.code(argument) == PointwiseKey::None) return out.none();
-  const bool is_static = key.code(argument) == PointwiseKey::Static, is_tensor = key.is_tensor(argument);
-  out.list(is_static || is_tensor ? 2 : 1);
-  out.code(is_static ? ItemKind::Static : is_tensor ? ItemKind::Tensor : ItemKind::Number);
-  if (is_static) encode_value(out, value);
-  else if (is_tensor) out.integer(key.code(argument));
+void write_operand(Encoder& out, const Value& value, PointwiseKey key, int argument) {
+  switch (const uint8_t code = key.code(argument)) {
+    case PointwiseKey::None: return out.none();
+    case PointwiseKey::Number: return write_operand_number(out);
+    case PointwiseKey::Static: return write_operand_static(out, [&](Encoder&) { write_value(out, value); });
+    default: write_operand_tensor(out, static_cast<DType>(code));
+  }
 }
 
 }  // namespace
@@ -111,7 +102,7 @@ std::string pointwise_request(const OpCall& call, PointwiseKey key) {
   const size_t count = functional.schema.arguments.size();
   const auto arguments = [&](Encoder& out) {
     out.list(count);
-    for (size_t k = 0; k < count; ++k) encode_operand(out, call.args[k], key, static_cast<int>(k));
+    for (size_t k = 0; k < count; ++k) write_operand(out, call.args[k], key, static_cast<int>(k));
   };
   const auto op = [&](Encoder& out) { encode_op_reference(out, *call.op); };
   return encode_function_request(op, arguments, key.common(), default_dtype());

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/defaults.h"
-#include "core/error.h"
+#include "plan/items.h"
 
 namespace pellucid {
 
@@ -12,37 +12,18 @@ namespace {
 // The default dtype that frozen plans were traced with; any other default becomes a word of the key.
 constexpr DType kFrozenDefault = DType::Float32;
 
-// Word encodings: the kind in the low byte, its data above. None is 0.
-enum WordKind : uint64_t {
-  kNone = 0,
-  kTensor = 1,
-  kNumber = 2,
-  kStatic = 3,
-  kList = 4,
-  kText = 5,
-  kIgnored = 6,
-  kDType = 7
-};
+// An item is a word with its kind and its facts (plan/items.h); a list's items, the bits of a static number and the
+// characters of a text follow it.
+constexpr uint64_t kNone = 0;
+constexpr uint64_t kText = 0xFF;  // in place of a static number's kind
 
-uint64_t tensor_word(DType dtype, size_t rank) {
-  return kTensor | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(rank) << 16;
-}
-uint64_t number_word(Tag tag, bool is_unit = false) {
-  return kNumber | static_cast<uint64_t>(tag) << 8 | uint64_t{is_unit} << 16;
-}
-uint64_t list_word(size_t length) { return kList | static_cast<uint64_t>(length) << 8; }
+constexpr uint64_t list_word(size_t length) { return item_word(ItemKind::List, length); }
 
-// A static number: a word with its type, then a word with its bits.
-uint64_t static_word(Tag tag) { return kStatic | static_cast<uint64_t>(tag) << 8; }
-
-Tag tag_of(NumberKind kind) {
-  switch (kind) {
-    case NumberKind::Int: return Tag::Int;
-    case NumberKind::Float: return Tag::Float;
-    case NumberKind::Bool: return Tag::Bool;
-    case NumberKind::Complex: break;
-  }
-  return Tag::Complex;
+static_assert(static_cast<int>(Tag::Float) - static_cast<int>(Tag::Int) == static_cast<int>(NumberKind::Float));
+static_assert(static_cast<int>(Tag::Bool) - static_cast<int>(Tag::Int) == static_cast<int>(NumberKind::Bool));
+static_assert(static_cast<int>(Tag::Complex) - static_cast<int>(Tag::Int) == static_cast<int>(NumberKind::Complex));
+constexpr NumberKind kind_of(Tag number) {
+  return static_cast<NumberKind>(static_cast<int>(number) - static_cast<int>(Tag::Int));
 }
 
 uint64_t bits(double number) {
@@ -61,16 +42,13 @@ static bool is_unit(const Argument& argument, const Value& value) {
   return argument.type == ArgType::Scalar && is_one(value) && argument.has_default && is_one(argument.default_value);
 }
 
-// Argument types that no plan depends on.
-static bool is_ignored(ArgType type) { return type >= ArgType::Device && type <= ArgType::Object; }
-
 void KeyBuilder::spill(uint64_t word) {
   if (spilled_.empty()) spilled_.assign(inline_, inline_ + kInline);
   spilled_.push_back(word);
 }
 
 void KeyBuilder::add_text(std::string_view text) {
-  add(kText | static_cast<uint64_t>(text.size()) << 8);
+  add(item_word(ItemKind::Static, kText | static_cast<uint64_t>(text.size()) << 8));
   for (size_t at = 0; at < text.size(); at += 8) {
     uint64_t word = 0;
     std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
@@ -78,56 +56,58 @@ void KeyBuilder::add_text(std::string_view text) {
   }
 }
 
+inline void KeyBuilder::add_static(NumberKind kind, uint64_t bits) {
+  add(item_word(ItemKind::Static, static_cast<uint64_t>(kind)));
+  add(bits);
+}
+
 inline void KeyBuilder::add_tensor(const TensorImpl& tensor, bool ranks) {
-  add(tensor_word(tensor.dtype, ranks ? tensor.ndim : tensor.ndim > 0));
+  add(word_of_tensor(tensor.dtype, ranks ? tensor.ndim : tensor.ndim > 0));
 }
 
 void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ranks) {
   switch (value.tag) {
-    case Tag::None: add(is_ignored(argument.type) ? kIgnored : kNone); break;
+    case Tag::None: add(facts_of(argument.type).is_ignored ? word_of_ignored() : kNone); break;
     case Tag::Tensor: add_tensor(*value.tensor, ranks); break;
     case Tag::Int:
     case Tag::Bool:
     case Tag::Float:
-    case Tag::Complex:
-      if (!argument.structural || value.tag == Tag::Complex) {
-        add(number_word(value.tag, !ranks && is_unit(argument, value)));
-      } else {
-        add(static_word(value.tag));
-        add(static_cast<uint64_t>(value.integer));
-      }
+    case Tag::Complex: {
+      const NumberKind kind = kind_of(value.tag);
+      if (argument.structural && value.tag != Tag::Complex) add_static(kind, static_cast<uint64_t>(value.integer));
+      else if (!ranks && is_unit(argument, value)) add(word_of_unit(kind));
+      else add(word_of_number(kind));
       break;
+    }
     case Tag::IntList:
     case Tag::FloatList:
     case Tag::BoolList: {
-      Tag element = value.tag == Tag::FloatList ? Tag::Float : value.tag == Tag::BoolList ? Tag::Bool : Tag::Int;
+      const NumberKind kind = value.tag == Tag::FloatList  ? NumberKind::Float
+                              : value.tag == Tag::BoolList ? NumberKind::Bool
+                                                           : NumberKind::Int;
       add(list_word(value.length));
       for (uint32_t k = 0; k < value.length; ++k) {
-        if (!argument.structural) {
-          add(number_word(element));
-          continue;
-        }
-        add(static_word(element));
-        add(static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]));
+        if (argument.structural) add_static(kind, static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]));
+        else add(word_of_number(kind));
       }
       break;
     }
     case Tag::ScalarList:
       add(list_word(value.length));
-      for (uint32_t k = 0; k < value.length; ++k) add(number_word(value.values[k].tag));
+      for (uint32_t k = 0; k < value.length; ++k) add(word_of_number(kind_of(value.values[k].tag)));
       break;
     case Tag::TensorList:
     case Tag::OptionalTensorList:
       add(list_word(value.length));
-      for (TensorImpl* tensor : value.list()) add(tensor ? tensor_word(tensor->dtype, tensor->ndim) : uint64_t{kNone});
+      for (TensorImpl* tensor : value.list()) add(tensor ? word_of_tensor(tensor->dtype, tensor->ndim) : kNone);
       break;
-    case Tag::DType: add(kDType | static_cast<uint64_t>(value.integer) << 8); break;
+    case Tag::DType: add(word_of_dtype(static_cast<DType>(value.integer))); break;
     case Tag::String: add_text({value.string, value.length}); break;
     case Tag::Device:
     case Tag::Layout:
     case Tag::MemoryFormat:
     case Tag::Generator:
-    case Tag::Object: add(kIgnored); break;
+    case Tag::Object: add(word_of_ignored()); break;
   }
 }
 
@@ -140,46 +120,36 @@ void KeyBuilder::add_call(const OpCall& call, bool ranks) {
     else add_value(arguments[k], value, ranks);
   }
   if (const DType dtype = default_dtype(); dtype != kFrozenDefault) [[unlikely]]
-    add(kDType | static_cast<uint64_t>(dtype) << 8);
+    add(word_of_dtype(dtype));
+}
+
+void KeyBuilder::add_literal(const Literal& literal, const Decoder& in) {
+  switch (literal.tag) {
+    case Code::None: return add(kNone);
+    case Code::False:
+    case Code::True: return add_static(NumberKind::Bool, static_cast<uint64_t>(literal.integer));
+    case Code::Integer: return add_static(NumberKind::Int, static_cast<uint64_t>(literal.integer));
+    case Code::Number: return add_static(NumberKind::Float, bits(literal.number));
+    case Code::Text: return add_text(literal.text);
+    default: in.refuse_code();
+  }
 }
 
 void KeyBuilder::add_item(Decoder& in) {
-  auto add_static = [&](Tag tag, uint64_t word) {
-    add(static_word(tag));
-    add(word);
-  };
-  switch (in.peek()) {
-    case Code::None:
-      in.take_none();
-      add(kNone);
-      return;
-    case Code::False:
-    case Code::True: add_static(Tag::Bool, in.boolean()); return;
-    case Code::Integer: add_static(Tag::Int, static_cast<uint64_t>(in.integer())); return;
-    case Code::Number: add_static(Tag::Float, bits(in.number())); return;
-    case Code::Text: add_text(in.text()); return;
-    default: break;
-  }
-  size_t length = in.list() - 1;
-  switch (const auto kind = in.code<ItemKind>()) {
-    case ItemKind::Tensor: {
-      const auto dtype = in.code<DType>();
-      add(tensor_word(dtype, in.integer_as<uint8_t>()));
-      break;
-    }
-    case ItemKind::DType: add(kDType | static_cast<uint64_t>(in.code<DType>()) << 8); break;
-    case ItemKind::Number:
-    case ItemKind::Unit: add(number_word(tag_of(in.code<NumberKind>()), kind == ItemKind::Unit)); break;
-    case ItemKind::List:
+  read_key_item(in, [&]<class Item>(Item item) {
+    if constexpr (std::is_same_v<Item, Literal>) {
+      add_literal(item, in);
+    } else if constexpr (std::is_same_v<Item, encoded::KeyListItem>) {
+      size_t length = item.items.list();
       add(list_word(length));
-      while (length--) add_item(in);
-      break;
-    case ItemKind::Ignored: add(kIgnored); break;
-    case ItemKind::Static: in.refuse_code();
-  }
+      while (length--) add_item(item.items);
+    } else {
+      add(item.word());
+    }
+  });
 }
 
-void KeyBuilder::add_specification(Decoder& in, const Schema& schema) {
+void KeyBuilder::add_items(Decoder& in, const Schema& schema) {
   in.expect_list(schema.arguments.size());
   for (size_t k = 0; k < schema.arguments.size(); ++k) add_item(in);
 }

@@ -26,9 +26,9 @@ class KeyBuilder {
   // shapes, and whether a factor whose default is 1 is 1.
   void add_call(const OpCall& call, bool ranks = true);
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
-  // The key of a frozen entry: one specification per argument, as written by specialise/requests.py.
-  void add_specification(Decoder& in, const Schema& schema);
-  void add_item(Decoder& in);  // one argument's specification
+  // The key of a frozen entry: an item per argument (abi/items.py).
+  void add_items(Decoder& in, const Schema& schema);
+  void add_item(Decoder& in);
 
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {spilled_.empty() ? inline_ : spilled_.data(), count_}; }
@@ -37,7 +37,9 @@ class KeyBuilder {
   static constexpr size_t kInline = 48;
   void spill(uint64_t word);
   void add_tensor(const TensorImpl& tensor, bool ranks);
+  void add_static(NumberKind kind, uint64_t bits);
   void add_text(std::string_view text);
+  void add_literal(const Literal& literal, const Decoder& in);
 
   uint64_t inline_[kInline];
   size_t count_ = 0;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "plan/records.h"
 #include "plan/tile_program.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -49,7 +50,7 @@ class ProgramTable {
   }
 
   const std::string own_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::vector<std::span<const uint8_t>> unread_;
   std::map<KernelId, Known> programs_;
 };

@@ -4,15 +4,10 @@
 // clang-format off
 #pragma once
 
-#include <concepts>
 #include <string>
-#include "abi/dtypes.h"
-#include "plan/decode.h"
+#include "plan/items.h"
 
 namespace pellucid {
-// Appends a part of a request.
-template <class F>
-concept Writer = std::invocable<F, Encoder&>;
 
 inline std::string encode_plan_request(Writer auto&& op, Writer auto&& arguments, int64_t mask, DType default_dtype) {
   Encoder out;

@@ -13,6 +13,7 @@
 #include "python/contexts.h"
 #include "python/device_streams.h"
 #include "python/types.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::python {
 namespace {
@@ -215,7 +216,7 @@ class PythonBackend final : public Backend {
   const std::string name_;
   const int count_;
   const bool launches_, streams_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
 };
 

@@ -14,11 +14,21 @@ namespace {
 
 PyObject* truth(bool value) { return value ? Py_True : Py_False; }
 
-// (name, type, alias annotation, optional, list size, default or None, has default, keyword only)
+// As PyTorch's schemas have it: dtypes, layouts and memory formats by number.
+PyObject* numbered_default(const Value& value) {
+  switch (value.tag) {
+    case Tag::DType: return PyLong_FromLong(kScalarTypes[value.integer]);
+    case Tag::Layout:
+    case Tag::MemoryFormat: return PyLong_FromLongLong(value.integer);
+    default: return value_object(value);
+  }
+}
+
+// (name, type, alias annotation, optional, list size, default by number, default or None, has default, keyword only)
 Object argument_entry(const Argument& argument) {
-  Object value = own(value_object(argument.default_value));
-  return own(Py_BuildValue("(sssOiOOO)", argument.name.c_str(), argument.type_text.c_str(), argument.alias.c_str(),
-                           truth(argument.optional), static_cast<int>(argument.list_size), value.get(),
+  Object number = own(numbered_default(argument.default_value)), value = own(value_object(argument.default_value));
+  return own(Py_BuildValue("(sssOiOOOO)", argument.name.c_str(), argument.type_text.c_str(), argument.alias.c_str(),
+                           truth(argument.optional), static_cast<int>(argument.list_size), number.get(), value.get(),
                            truth(argument.has_default), truth(argument.keyword_only)));
 }
 

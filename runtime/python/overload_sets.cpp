@@ -36,7 +36,7 @@ void note_direct_forms(OverloadSet& set, const Signature& signature) {
   if (number_is_free && (both || second == ArgType::Scalar)) set.of_tensor_and_number = &signature;
 }
 
-// Whether the handler can prepare calls: the handlers of pointwise ops, plans, joins and C++ composites can.
+// Whether the handler can prepare calls: the handlers of pointwise ops, plans, joins and intrinsics can.
 bool prepares_calls(const Signature& signature) {
   if (signature.body) return false;
   switch (signature.op->kind) {

@@ -14,6 +14,7 @@
 #include "ops/graph_op.h"
 #include "ops/trace.h"
 #include "plan/key.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::record {
 
@@ -22,7 +23,7 @@ namespace {
 constexpr size_t kMostForms = 4096;
 
 struct Forms {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::deque<AnchorForm> forms;
   std::unordered_multimap<uint64_t, const AnchorForm*> by_hash;
 };

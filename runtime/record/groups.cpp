@@ -14,6 +14,7 @@
 #include "ops/trace.h"
 #include "plan/tile_program.h"
 #include "record/anchored.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::record {
 
@@ -69,7 +70,7 @@ struct KeyHash {
 };
 
 struct Table {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::deque<GroupEntry> entries;
   std::unordered_map<std::vector<uint64_t>, GroupEntry*, KeyHash> by_key;
   std::unordered_map<const ElementFunction*, std::string> requests;

@@ -3,6 +3,7 @@
 #include "core/hooks.h"
 #include "core/recording.h"
 #include "core/thread_state.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::record {
 
@@ -16,7 +17,7 @@ constexpr size_t kMostEvents = 4096;
 // All recorders, and those whose threads have ended. None is freed: another thread may be about to run one that it
 // found in the registry or in a recorded value. A new thread takes one that is unused.
 struct Registry {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<Recorder*> recorders, unused;
 };
 Registry& registry() {

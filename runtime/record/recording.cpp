@@ -13,6 +13,7 @@
 #include "ops/graph_op.h"
 #include "record/anchors.h"
 #include "record/recorder.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::record {
 
@@ -21,7 +22,7 @@ namespace {
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
 // Two threads may write to one tensor: its memory is taken by one of them.
-std::mutex taking;
+ForkSafeMutex taking;
 
 }  // namespace
 

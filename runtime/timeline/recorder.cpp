@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "threads/fork_safe_mutex.h"
 #include "timeline/threads.h"
 
 namespace pellucid {
@@ -49,7 +50,7 @@ ThreadTimeline::ThreadTimeline()
 }
 
 const char* shared_text(std::string_view text) {
-  static std::mutex mutex;
+  static ForkSafeMutex mutex;
   static auto* texts = new std::unordered_set<std::string, TextHash, std::equal_to<>>;  // its nodes never move
   std::lock_guard lock(mutex);
   const auto found = texts->find(text);

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "threads/fork_safe_mutex.h"
 #include "timeline/threads.h"
 
 namespace pellucid {
@@ -17,7 +18,7 @@ struct Session {
 };
 
 struct Registry {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<ThreadTimeline*> timelines;
   std::map<uint64_t, Session> sessions;
   std::map<uint32_t, int> others;  // by bit: number of watchers besides sessions
@@ -38,15 +39,15 @@ void publish(Registry& all) {
 // The child of a fork has nobody to read what its parent recorded.
 void forget_sessions() {
   Registry& all = registry();
+  std::lock_guard lock(all.mutex);
   all.sessions.clear();
   publish(all);
-  all.mutex.unlock();
 }
 
 Registry& registry() {
   static auto* made = [] {
     auto* fresh = new Registry;
-    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, forget_sessions);
+    pthread_atfork(nullptr, nullptr, forget_sessions);
     return fresh;
   }();
   return *made;

@@ -30,6 +30,7 @@ ODD = (
 )
 REFUSED = (
     *("", "f", "f(Tensor x)", "f(Tensor x -> Tensor", "f(Tensor) -> Tensor"),
+    *("f(int a=1, int b) -> Tensor", "f(int a=1, Tensor? b) -> Tensor"),
     *("f(Int n) -> Tensor", "f(tensor x) -> Tensor", "f(Tensor(a x) -> Tensor"),
 )
 UNFIT = (
@@ -46,18 +47,18 @@ UNFIT = (
 def runtime_view(text):
     """A schema as the runtime reads it."""
     space, name, overload, arguments, returns, _ = _C._parse_schema(text)
-    actual = [
-        (
-            *(called, kind.replace("int|SymInt", "SymInt"), "!" in alias, optional),
-            *(size, has_default, default_view(default), keyword_only),
-        )
-        for called, kind, alias, optional, size, default, has_default, keyword_only in (
-            arguments
-        )
-    ]
+    actual = [argument_view(*entry) for entry in arguments]
     # The engine does not read which results may be None.
     results = [(a or None, b.replace("?", ""), c or None) for a, b, c in returns]
     return space, name, overload, actual, results
+
+
+def argument_view(
+    name, kind, alias, optional, size, _number, default, has_default, keyword_only
+):
+    kind = kind.replace("int|SymInt", "SymInt")
+    default = default_view(default)
+    return name, kind, "!" in alias, optional, size, has_default, default, keyword_only
 
 
 def default_view(value):

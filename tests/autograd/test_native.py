@@ -6,6 +6,7 @@ They use a few toy ops (``native/toy_ops.cpp``) instead of the catalogue.
 from tests.sanitizers.program import build_program, run_program
 
 FOLDERS = (
+    "runtime/threads",
     "runtime/timeline",
     "runtime/core",
     "runtime/autograd",

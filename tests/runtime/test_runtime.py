@@ -3,6 +3,7 @@
 from tests.sanitizers.program import build_program, run_program
 
 FOLDERS = (
+    "runtime/threads",
     "runtime/timeline",
     "runtime/core",
     "runtime/kernels",

@@ -1,7 +1,7 @@
 """Repeated composites and joins: what one call decided must fit the next.
 
 As in test_inline_cache.py, every case first calls often enough to be kept, and then
-changes the one thing that must not be taken from there (runtime/composite/repeat.h).
+changes the one thing that must not be taken from there (runtime/intrinsics/repeat.h).
 """
 
 import gc

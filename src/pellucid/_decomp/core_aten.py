@@ -93,7 +93,7 @@ class _Redirected:
         like = next(v for v in reversed(given) if isinstance(v, Tensor))
         positional, named = [], {}
         for a in self.target._schema.arguments:
-            value = values.get(a.name, a.default_value)
+            value = values.get(a.name, a.default)
             if a.type == "Tensor" and not isinstance(value, Tensor):
                 dtype = pellucid.result_type(like, value)
                 device = like.device

@@ -32,12 +32,15 @@ class AliasInfo(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """One argument or result."""
+    """One argument or result. ``default_value`` has PyTorch's number of a dtype, a
+    layout or a memory format, ``default`` the object that a call takes.
+    """
 
     name: str
     type: str
     alias_info: AliasInfo | None
     default_value: Any = None
+    default: Any = None
     has_default: bool = False
     kwarg_only: bool = False
     N: int | None = None
@@ -49,6 +52,7 @@ class Argument(NamedTuple):
         alias: str,
         optional: bool,
         size: int,
+        number: Any,
         default: Any,
         has_default: bool,
         keyword_only: bool,
@@ -57,7 +61,8 @@ class Argument(NamedTuple):
         type_text = _ALSO_TAKEN.sub("", kind)
         info = AliasInfo.read(alias)
         return Argument(
-            name, type_text, info, default, has_default, keyword_only, size or None
+            *(name, type_text, info, number, default, has_default, keyword_only),
+            size or None,
         )
 
     def has_default_value(self) -> bool:

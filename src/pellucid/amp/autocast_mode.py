@@ -2,7 +2,7 @@
 
 The declarations of ops define which cast their operands (``autocast=``), by PyTorch's
 rules for the CPU. The runtime casts above function transforms and autograd, so that
-gradients pass through the casts (``runtime/composite/autocast.h``). A loss that is
+gradients pass through the casts (``runtime/transforms/autocast.h``). A loss that is
 composed of other ops, such as ``triplet_margin_loss``, stays in the dtype of its
 operands.
 """

@@ -239,15 +239,15 @@ COMBINE: Final = Codes(
 
 ITEM: Final = Codes(
     "ItemKind",
-    "The first item of the list that describes an argument, in keys and requests.",
+    "The items that describe arguments in keys and requests (items.py).",
     {
-        "tensor": "its dtype, then its rank (keys) or sizes (requests)",
-        "number": "a number by its kind",
-        "one=Unit": "the same, for a factor that is 1, its default",
-        "static": "an argument of a pointwise op whose value is part of the key",
+        "tensor": "",
+        "number": "a symbolic number",
+        "unit": "a factor that is 1, its default",
+        "static": "a value that is part of the key",
         "dtype=DType": "",
-        "list": "an item per element",
-        "ignored": "a device, a layout or a generator: no plan depends on it",
+        "list": "",
+        "ignored": "no plan depends on it",
     },
 )
 NUMBER: Final = Codes(

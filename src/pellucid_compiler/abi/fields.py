@@ -1,4 +1,5 @@
-"""Records: dataclasses whose annotations say how each field is encoded and decoded.
+"""Records: dataclasses and named tuples, whose annotations say how each field is
+encoded and decoded.
 
 A field's annotation determines how Python writes and reads it (``encoded``,
 ``decoded``), the C++ type in the generated struct, the expression that reads it there,
@@ -79,6 +80,15 @@ def code(codes: Codes) -> Field:
     )
 
 
+def spliced(
+    shown: str, encoded: Encoder | None = None, decoded: Decoder | None = None
+) -> Field:
+    """Values that the reader in C++ decodes later, and the writer appends itself."""
+    return Field(
+        "Decoder", "in.nested()", shown, encoded, decoded, lambda name: f"{name}(out);"
+    )
+
+
 KIND = Field("", "", "")
 """Not encoded: it is the code before the record."""
 FLAT = Field("", "", "")
@@ -93,7 +103,10 @@ Int8 = Annotated[int, integer("int8_t")]
 Int16 = Annotated[int, integer("int16_t")]
 Int32 = Annotated[int, integer("int32_t")]
 Int64 = Annotated[int, integer("int64_t")]
-Bits = Annotated[int, Field("uint64_t", "in.bits()", "bits of an int64")]
+Bits = Annotated[
+    int,
+    Field("uint64_t", "in.bits()", "bits of an int64", write=writer("integer")),
+]
 Register = Annotated[
     int, Field("uint16_t", "in.register_number()", "register, or -1 for none")
 ]
@@ -125,8 +138,7 @@ class NamedField:
 def fields_of(record: type) -> tuple[NamedField, ...]:
     """The encoded fields of a record, in order."""
     hints = get_type_hints(record, include_extras=True)
-    names = (field.name for field in dataclasses.fields(record))
-    found = (NamedField(name, field_of(hints[name])) for name in names)
+    found = (NamedField(name, field_of(hint)) for name, hint in hints.items())
     return tuple(item for item in found if item.field is not KIND)
 
 

@@ -18,6 +18,7 @@ from pellucid_compiler.abi import (
     dtypes,
     grid,
     groups,
+    items,
     limits,
     named_ops,
     operators,
@@ -56,6 +57,7 @@ def headers() -> dict[str, str]:
         "abi/schema_types.h": _schema_types(),
         "kernels/pack_file.h": _pack_file(),
         "plan/records.h": _records(),
+        "plan/items.h": _items(),
         "plan/requests.h": _requests(),
         "record/group_records.h": _group_records(),
         "device/grid_machine.h": _grid_machine(),
@@ -338,7 +340,7 @@ def _schema_types() -> str:
         "// `list`: of a list of such values; `list_of_optional`: some may be None.",
         "struct ArgTypeFacts {",
         "  std::string_view text;",
-        "  bool is_static, holds_tensors;",
+        "  bool is_static, holds_tensors, is_ignored;",
         "  ArgType list, list_of_optional;",
         "};",
         "inline constexpr ArgTypeFacts kArgTypes[] = {",
@@ -361,7 +363,8 @@ def _schema_types() -> str:
 
 
 def _argument_type(row: schema_types.ArgumentType, by_text: dict[str, str]) -> str:
-    flags = (str(flag).lower() for flag in (row.is_static, row.holds_tensors))
+    facts = (row.is_static, row.holds_tensors, row.is_ignored)
+    flags = (str(flag).lower() for flag in facts)
     lists = (
         f"ArgType::{by_text.get(row.text + suffix, 'Object')}"
         for suffix in ("[]", "?[]")
@@ -401,21 +404,22 @@ def _records() -> str:
     return header(summary, "abi/plan.py and abi/records.py", included, body)
 
 
-def _struct(record: type) -> Iterator[str]:
+def _struct(record: type, members: Iterable[str] = ()) -> Iterator[str]:
     name, fields = record.__name__, fields_of(record)
     yield f"struct {name} {{"
     yield f"  static constexpr size_t kFields = {len(fields)};"
     for item in fields:
         yield f"  {item.field.cpp} {item.name};"
     yield f"  static {name} read(Decoder& in);"
+    yield from members
     yield "};"
 
 
 def _reader(record: type) -> Iterator[str]:
-    name = record.__name__
-    yield f"inline {name} {name}::read(Decoder& in) {{"
+    name, fields = record.__name__, fields_of(record)
+    yield f"inline {name} {name}::read(Decoder&{' in' if fields else ''}) {{"
     yield "  return {"
-    for item in fields_of(record):
+    for item in fields:
         yield f"      .{item.name} = {item.field.read},"
     yield "  };"
     yield "}"
@@ -493,37 +497,123 @@ def _grid_machine() -> str:
     return header(summary, "abi/grid.py", "<cstddef> <cstdint>", body)
 
 
-# --------------------------------------------------------------------------- requests
+# ------------------------------------------------------------------ requests and items
 
 
 def _requests() -> str:
-    body = [
-        "// Appends a part of a request.",
-        "template <class F>",
-        "concept Writer = std::invocable<F, Encoder&>;",
-    ]
+    body = []
     for record in requests.REQUESTS:
         body += ["", *_request(record)]
     summary = "Requests of the runtime to Python, encoded."
-    included = '<concepts> <string> "abi/dtypes.h" "plan/decode.h"'
-    return header(summary, "abi/requests.py", included, body)
+    return header(summary, "abi/requests.py", '<string> "plan/items.h"', body)
 
 
 def _request(record: type) -> Iterator[str]:
-    fields = fields_of(record)
     name = "".join(f"_{c.lower()}" if c.isupper() else c for c in record.__name__)[1:]
-    taken = ", ".join(
-        f"{f.field.cpp.replace('uint64_t', 'int64_t') or 'Writer auto&&'} {f.name}"
-        for f in fields
-    )
-    yield f"inline std::string encode_{name}({taken}) {{"
+    yield f"inline std::string encode_{name}({_parameters(record)}) {{"
     yield "  Encoder out;"
-    yield f"  out.list({len(fields)});"
-    for item in fields:
-        if item.field.cpp == requests.SPLICED:
-            yield f"  {item.name}(out);"
-        else:
-            kind = "code" if item.field.cpp == "DType" else "integer"
-            yield f"  out.{kind}({item.name});"
+    yield f"  out.list({len(fields_of(record))});"
+    yield from _writes(record)
     yield "  return out.data();"
     yield "}"
+
+
+def _parameters(record: type) -> str:
+    """Of a function that writes the record: the fields; a function for one that it
+    appends itself.
+    """
+    types = {"uint64_t": "int64_t", "Decoder": "Writer auto&&"}
+    fields = ((f.field.cpp, f.name) for f in fields_of(record))
+    return ", ".join(f"{types.get(cpp, cpp)} {name}" for cpp, name in fields)
+
+
+def _writes(record: type) -> Iterator[str]:
+    for item in fields_of(record):
+        yield f"  {item.field.write(item.name)}"
+
+
+def _items() -> str:
+    body = [
+        "// Appends a part of a request or an item.",
+        "template <class F>",
+        "concept Writer = std::invocable<F, Encoder&>;",
+        "",
+        "// The first word of an item in a key; None is 0.",
+        "constexpr uint64_t item_word(ItemKind kind, uint64_t data = 0) {",
+        "  return (static_cast<uint64_t>(kind) + 1) | data << 8;",
+        "}",
+    ]
+    for group in items.WRITTEN:
+        for kind, record in group.records.items():
+            body += ["", *_item_writer(group, kind, record)]
+    for kind, record in items.KEY.records.items():
+        if _has_word(record, items.KEY):
+            body += ["", *_item_word(kind, record)]
+    body += ["", "namespace encoded {"]
+    for group in items.READ:
+        for kind, record in group.records.items():
+            body += ["", *_item_record(group, kind, record)]
+    body += ["}  // namespace encoded"]
+    for group in items.READ:
+        body += ["", *_item_reader(group)]
+    summary = "The items that describe a call's arguments in requests and keys."
+    included = '<concepts> <span> "plan/decode.h"'
+    return header(summary, "abi/items.py", included, body)
+
+
+def _item_writer(group: items.Items, kind: str, record: type) -> Iterator[str]:
+    symbol, parameters = _item_symbol(kind), _parameters(record)
+    taken = f"Encoder& out, {parameters}" if parameters else "Encoder& out"
+    yield f"inline void write_{group.name}_{kind}({taken}) {{"
+    yield f"  out.list({len(fields_of(record)) + 1});"
+    yield f"  out.code({symbol});"
+    yield from _writes(record)
+    yield "}"
+
+
+def _item_record(group: items.Items, kind: str, record: type) -> Iterator[str]:
+    names = ", ".join(item.name for item in fields_of(record))
+    word = f"  constexpr uint64_t word() const {{ return word_of_{kind}({names}); }}"
+    yield from _struct(record, [word] if _has_word(record, group) else [])
+    yield from _reader(record)
+
+
+def _item_word(kind: str, record: type) -> Iterator[str]:
+    """The function of the word of a key's item, whose fields are bytes."""
+    fields = [item.name for item in fields_of(record)]
+    assert len(fields) < 8, record
+    parts = (
+        f"static_cast<uint64_t>({name})" + (f" << {8 * place}" if place else "")
+        for place, name in enumerate(fields)
+    )
+    data = "".join(f", {part}" for part in [" | ".join(parts)] if part)
+    yield f"constexpr uint64_t word_of_{kind}({_parameters(record)}) {{"
+    yield f"  return item_word({_item_symbol(kind)}{data});"
+    yield "}"
+
+
+def _has_word(record: type, group: items.Items) -> bool:
+    nested = any(item.field.cpp == "Decoder" for item in fields_of(record))
+    return group is items.KEY and not nested
+
+
+def _item_reader(group: items.Items) -> Iterator[str]:
+    """A function that passes an item to ``take``: its record, or a Literal."""
+    yield f"// Passes the next {group.name} item to `take`: its record, or a Literal."
+    yield "template <class Take>"
+    yield f"void read_{group.name}_item(Decoder& in, Take&& take) {{"
+    yield "  if (in.peek() != Code::List) return take(in.literal());"
+    yield "  const size_t count = in.list();"
+    yield "  switch (in.code<ItemKind>()) {"
+    for kind in codes.ITEM.names:
+        record = group.records.get(kind)
+        name = f"in.fields<encoded::{record.__name__}>(count - 1)" if record else ""
+        does = f"return take({name})" if record else "break"
+        yield f"    case {_item_symbol(kind)}: {does};"
+    yield "  }"
+    yield "  in.refuse_code();"
+    yield "}"
+
+
+def _item_symbol(kind: str) -> str:
+    return f"ItemKind::{codes.ITEM.symbols[codes.ITEM[kind]]}"

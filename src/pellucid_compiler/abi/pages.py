@@ -13,6 +13,7 @@ from pellucid_compiler.abi import (
     codes,
     grid,
     groups,
+    items,
     opcodes,
     pack_file,
     parts,
@@ -62,6 +63,9 @@ def page(instructions: Iterable[Opcode]) -> str:
     lines += _records(plan.RECORDS)
     lines += ["## Requests", "", _about(requests), ""]
     lines += _records(requests.REQUESTS)
+    lines += ["## Items", "", _about(items), ""]
+    for group in items.GROUPS.values():
+        lines += _items(group)
     lines += ["## Groups", "", _about(groups), ""]
     lines += _records((*groups.WRITTEN, *groups.READ))
     lines += ["## Instructions", "", _about(opcodes), "", *_opcodes(instructions)]
@@ -132,6 +136,20 @@ def _records(found: Iterable[type | Alternatives]) -> Iterator[str]:
         yield from _table("kind|record", pairs)
         for kind in dict.fromkeys(item.records.values()):
             yield from _record(kind)
+
+
+def _items(group: items.Items) -> Iterator[str]:
+    yield f"### {group.name.capitalize()} items"
+    yield ""
+    rows = (
+        (
+            kind,
+            ", ".join(f"`{f.name}`: {f.field.shown}" for f in fields_of(record)),
+            (inspect.getdoc(record) or "").replace("\n", " ").replace("``", "`"),
+        )
+        for kind, record in group.records.items()
+    )
+    yield from _table("kind|fields|what it is", rows)
 
 
 def _record(record: type) -> Iterator[str]:

@@ -3,8 +3,7 @@
 ``frozen.bin`` is an 8-byte magic number and one encoded ``FrozenFile``.
 ``tools/freeze.py`` and ``specialise`` write these; runtime/ops reads them with the
 structs of runtime/plan/records.h, which is generated from here. Blocks of bytes are
-decoded when an op first needs them. A *key* has one item per argument: none if it is
-not given, a static value itself, else a list that starts with an ``ItemKind``.
+decoded when an op first needs them. A key has one item per argument (items.py).
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from pellucid_compiler.abi.fields import (
     UInt32,
     code,
 )
+from pellucid_compiler.abi.items import KeyItems, OperandItems
 from pellucid_compiler.abi.plan import Instruction, Message
 
 OpKind: TypeAlias = Annotated[str, code(OP_KIND)]
 CastRule: TypeAlias = Annotated[str, code(CAST)]
-KeyItems: TypeAlias = Annotated[Any, Field("Decoder", "in.nested()", "key")]
 
 # ------------------------------------------------------------------------------ file
 
@@ -226,12 +225,10 @@ class KeyedPlan:
 
 @dataclass(frozen=True)
 class PointwiseKey:
-    """A pointwise key after promotion: none, [tensor, DType code], [number] or [static,
-    item] per argument.
-    """
+    """A pointwise key after promotion."""
 
     common: DTypeName
-    items: KeyItems
+    items: OperandItems
 
 
 @dataclass(frozen=True)

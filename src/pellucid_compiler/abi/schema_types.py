@@ -18,13 +18,15 @@ from pellucid_compiler.abi.dtypes import ALIASES, CODES, NUMBERS
 
 class ArgumentType(NamedTuple):
     """``symbol``: the C++ name; ``text``: as in schemas. The value of a *static* one is
-    part of the specialisation key; ``holds_tensors``: it is or has tensors.
+    part of the specialisation key, unless it is *ignored*: no plan depends on it.
+    ``holds_tensors``: it is or has tensors.
     """
 
     symbol: str
     text: str
     is_static: bool = False
     holds_tensors: bool = False
+    is_ignored: bool = False
 
 
 ARGUMENT_TYPES: Final = (
@@ -44,11 +46,11 @@ ARGUMENT_TYPES: Final = (
     ArgumentType("FloatList", "float[]"),
     ArgumentType("BoolList", "bool[]", is_static=True),
     ArgumentType("DType", "ScalarType", is_static=True),
-    ArgumentType("Device", "Device", is_static=True),
-    ArgumentType("Layout", "Layout", is_static=True),
-    ArgumentType("MemoryFormat", "MemoryFormat", is_static=True),
-    ArgumentType("Generator", "Generator"),
-    ArgumentType("Object", "", is_static=True),
+    ArgumentType("Device", "Device", is_static=True, is_ignored=True),
+    ArgumentType("Layout", "Layout", is_static=True, is_ignored=True),
+    ArgumentType("MemoryFormat", "MemoryFormat", is_static=True, is_ignored=True),
+    ArgumentType("Generator", "Generator", is_ignored=True),
+    ArgumentType("Object", "", is_static=True, is_ignored=True),
 )
 """``Object``: every type that only Python reads, such as lists of strings."""
 
@@ -65,6 +67,9 @@ WORDS: Final = frozenset(OBJECT_WORDS) | {
 STATIC_WORDS: Final = frozenset(
     row.text for row in ARGUMENT_TYPES if row.is_static and row.text.isalpha()
 )
+IGNORED_WORDS: Final = frozenset(OBJECT_WORDS) | {
+    row.text for row in ARGUMENT_TYPES if row.is_ignored and row.text
+}
 
 NAMED_DEFAULTS: Final = {
     "Mean": 1,

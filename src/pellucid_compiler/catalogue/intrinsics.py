@@ -1,7 +1,7 @@
 """Ops implemented in C++: views by geometry, choices between views and copies, memory
 without values, and random draws in PyTorch's order.
 
-Each names its kernel, a function of ``runtime/intrinsics`` or ``runtime/composite``.
+Each names its kernel, a function of ``runtime/intrinsics``.
 Overloads of a name are tried in the order of declaration.
 """
 
@@ -83,7 +83,7 @@ intrinsic(
     "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) "
     "-> Tensor(a)",
     """The tensor if it is contiguous in ``memory_format``, else a copy that is.""",
-    "composite::contiguous",
+    "intrinsics::contiguous",
     method=True,
 )
 intrinsic(
@@ -91,7 +91,7 @@ intrinsic(
     """A view of the same bytes as another dtype. If the element sizes differ, the last
     dim grows or shrinks by their ratio.
     """,
-    "composite::view_dtype",
+    "intrinsics::view_dtype",
     method=True,
 )
 _TO = """The tensor in another dtype or on another device; the same tensor if nothing
@@ -99,43 +99,43 @@ changes and ``copy`` is false. ``to.other`` takes both from a tensor."""
 intrinsic(
     f"to.dtype(Tensor(a) self, ScalarType dtype, {_CONVERTED}, {_FORMAT}",
     _TO,
-    "composite::to_dtype",
+    "intrinsics::to_dtype",
     method=True,
 )
 intrinsic(
     "to.device(Tensor(a) self, Device device, ScalarType dtype, "
     f"{_CONVERTED}, {_FORMAT}",
     _TO,
-    "composite::to_device",
+    "intrinsics::to_device",
 )
 intrinsic(
     f"to.other(Tensor(a) self, Tensor other, {_CONVERTED}, {_FORMAT}",
     _TO,
-    "composite::to_other",
+    "intrinsics::to_other",
     method=True,
 )
 intrinsic(
     f"to.dtype_layout(Tensor(a) self, *, {_OPTIONS}, {_CONVERTED}, {_FORMAT}",
     _TO,
-    "composite::to_layout",
+    "intrinsics::to_layout",
 )
 intrinsic(  # Python's forms: x.to("cpu") has no dtype, x.to(dtype=...) no device
     "python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, "
     f"{_CONVERTED}, *, {_FORMAT}",
     _TO,
-    "composite::to_device",
+    "intrinsics::to_device",
     method=True,
 )
 intrinsic(
     "type_as(Tensor self, Tensor other) -> Tensor",
     """The tensor in the dtype of ``other``.""",
-    "composite::type_as",
+    "intrinsics::type_as",
     method=True,
 )
 intrinsic(
     "detach(Tensor(a) self) -> Tensor(a)",
     """A view without history: gradients do not pass through it.""",
-    "composite::detach_view",
+    "intrinsics::detach_view",
     method=True,
     function=True,
     seen=True,
@@ -146,7 +146,7 @@ intrinsic(
     """Removes the tensor's history, which makes it a leaf. RuntimeError for a
     view.
     """,
-    "composite::detach_self",
+    "intrinsics::detach_self",
     method=True,
     function=True,
     seen=True,
@@ -157,33 +157,33 @@ intrinsic(
     """The elements, row by row, in another shape: a view if the strides permit it,
     else a copy. One size may be -1: it follows from the others.
     """,
-    "composite::reshape",
+    "intrinsics::reshape",
     method=True,
     function=True,
 )
 intrinsic(
     "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
     """Dims ``start_dim`` to ``end_dim`` as one: a view if the strides permit it.""",
-    "composite::flatten",
+    "intrinsics::flatten",
     method=True,
     function=True,
 )
 intrinsic(
     "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     """A view of the shape of ``other``, to which it is broadcast.""",
-    "composite::expand_as",
+    "intrinsics::expand_as",
     method=True,
 )
 intrinsic(
     "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     """A view of the shape of ``other``, which has the same number of elements.""",
-    "composite::view_as",
+    "intrinsics::view_as",
     method=True,
 )
 intrinsic(
     "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     """The elements in the shape of ``other``: a view if the strides permit it.""",
-    "composite::reshape_as",
+    "intrinsics::reshape_as",
     method=True,
 )
 
@@ -208,7 +208,7 @@ _SPLIT = (
 intrinsic(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     """A view of each slice along ``dim``, without that dim.""",
-    "composite::unbind",
+    "intrinsics::unbind",
     "view",
     gradient="stack(grads, dim)",
     within=True,
@@ -219,7 +219,7 @@ intrinsic(
 intrinsic(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     """Views of ``split_size`` slices along ``dim`` each; the last may be smaller.""",
-    "composite::split",
+    "intrinsics::split",
     "view",
     gradient="cat(grads, dim)",
     within=True,
@@ -230,20 +230,20 @@ intrinsic(
 intrinsic(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     _SPLIT,
-    "composite::split_list",
+    "intrinsics::split_list",
     method=True,
     function=True,
 )
 intrinsic(
     "split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
     _SPLIT,
-    "composite::split_list",
+    "intrinsics::split_list",
 )
 intrinsic(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) "
     "-> Tensor(a)[]",
     _SPLIT,
-    "composite::split_sizes",
+    "intrinsics::split_sizes",
     "view",
     gradient="cat(grads, dim)",
     within=True,
@@ -254,7 +254,7 @@ intrinsic(
 intrinsic(
     "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     """Views of at most ``chunks`` equal parts of ``dim``; the last may be smaller.""",
-    "composite::chunk",
+    "intrinsics::chunk",
     method=True,
     function=True,
 )
@@ -265,7 +265,7 @@ intrinsic(
     f"empty.memory_format(SymInt[] size, *, {_OPTIONS}, "
     "MemoryFormat? memory_format=None) -> Tensor",
     """An uninitialised tensor of this size.""",
-    "composite::empty_sizes",
+    "intrinsics::empty_sizes",
     function=True,
     seen=True,
     core=True,
@@ -274,21 +274,21 @@ intrinsic(
     f"empty_like(Tensor self, *, {_OPTIONS}, MemoryFormat? memory_format=None) "
     "-> Tensor",
     """``empty`` in the shape, dtype and device of ``self``.""",
-    "composite::empty_like",
+    "intrinsics::empty_like",
     function=True,
     seen=True,
 )
 intrinsic(
     f"new_empty(Tensor self, SymInt[] size, *, {_OPTIONS}) -> Tensor",
     """An uninitialised tensor of this size, in the dtype of ``self``.""",
-    "composite::new_empty",
+    "intrinsics::new_empty",
     method=True,
     seen=True,
 )
 intrinsic(
     f"empty_strided(SymInt[] size, SymInt[] stride, *, {_OPTIONS}) -> Tensor",
     """An uninitialised tensor of these sizes and strides.""",
-    "composite::empty_with_strides",
+    "intrinsics::empty_with_strides",
     function=True,
     seen=True,
     core=True,
@@ -300,7 +300,7 @@ intrinsic(
     "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, "
     "SymInt? storage_offset=None) -> Tensor(a!)",
     """Gives the tensor these sizes, strides and offset in its storage.""",
-    "composite::change_view",
+    "intrinsics::change_view",
     method=True,
     function=True,
     seen=True,
@@ -312,7 +312,7 @@ intrinsic(
     """Gives the tensor another size; its storage grows if necessary. New elements are
     uninitialised.
     """,
-    "composite::resize",
+    "intrinsics::resize",
     method=True,
     seen=True,
     tags="inplace_view",
@@ -321,7 +321,7 @@ intrinsic(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, "
     "MemoryFormat? memory_format=None) -> Tensor(a!)",
     """``resize_`` to the size of another tensor.""",
-    "composite::resize_as",
+    "intrinsics::resize_as",
     method=True,
     function=True,
     seen=True,
@@ -330,7 +330,7 @@ intrinsic(
 intrinsic(
     "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
     """Makes the tensor a view of another one's storage, with its sizes and strides.""",
-    "composite::set_from",
+    "intrinsics::set_from",
     method=True,
     seen=True,
     tags="inplace_view",
@@ -338,7 +338,7 @@ intrinsic(
 intrinsic(
     "set_(Tensor(a!) self) -> Tensor(a!)",
     """Makes the tensor empty: of size 0, with a new storage.""",
-    "composite::set_empty",
+    "intrinsics::set_empty",
     method=True,
     seen=True,
     tags="inplace_view",

@@ -25,7 +25,7 @@ _NAMESPACE: Final = "python::"
 class Intrinsic(NamedTuple):
     """One op overload implemented in C++.
 
-    ``kernel``: the C++ function, ``"composite::reshape"``. ``kind``: a composite calls
+    ``kernel``: the C++ function, ``"intrinsics::reshape"``. ``kind``: a composite calls
     other ops, which record gradients; a random op draws. ``gradient``: the op that
     computes its gradient, and its arguments: ``grad``, ``grads`` (those of all results)
     and arguments by name. ``is_seen``: dispatch modes see the op, else the ops that it
@@ -163,8 +163,6 @@ def kernel_table() -> dict[str, str]:
         "};",
     ]
     summary = "The kernels of the ops that C++ carries out, by their declared names."
-    included = '"composite/kernels.h" "intrinsics/kernels.h" "ops/intrinsics.h" ' + (
-        '"autograd/strided_ops.h"'
-    )
+    included = '"intrinsics/kernels.h" "ops/intrinsics.h" "autograd/strided_ops.h"'
     text = header(summary, "catalogue/intrinsics.py", included, body)
     return {"module/intrinsic_kernels.h": text}

@@ -14,7 +14,12 @@ import re
 from typing import Any, Final, NamedTuple
 
 from pellucid_compiler.abi.dtypes import NUMBERS
-from pellucid_compiler.abi.schema_types import NAMED_DEFAULTS, STATIC_WORDS, WORDS
+from pellucid_compiler.abi.schema_types import (
+    IGNORED_WORDS,
+    NAMED_DEFAULTS,
+    STATIC_WORDS,
+    WORDS,
+)
 
 _HEAD: Final = re.compile(
     r"^(?:(?P<name_space>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?"
@@ -55,6 +60,11 @@ class Argument(NamedTuple):
     @property
     def is_static(self) -> bool:
         return self.type in STATIC_WORDS or self.type == "Generator"  # no number
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether no plan depends on it."""
+        return self.type in IGNORED_WORDS
 
     @property
     def is_list(self) -> bool:
@@ -111,8 +121,15 @@ def parse_schema(text: str) -> Schema:
     for part in _split(head["args"]):
         if part == "*":
             keyword_only = True
-        else:
-            arguments.append(_argument(part, keyword_only))
+            continue
+        argument = _argument(part, keyword_only)
+        follows_default = arguments and arguments[-1].has_default
+        if follows_default and not keyword_only and not argument.has_default:
+            raise ValueError(
+                f"not a schema: {argument.name!r} needs a default, as the argument "
+                f"before has one: {text!r}"
+            )
+        arguments.append(argument)
     returns = tuple(_return(part) for part in _split(_unwrap(text[head.end() :])))
     return Schema(
         text,

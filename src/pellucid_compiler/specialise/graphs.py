@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pellucid_compiler.abi.encode import Encodable
 from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.items import KEY
 from pellucid_compiler.abi.plan import encode_plan
 from pellucid_compiler.abi.records import KeyedPlan
 from pellucid_compiler.codegen.kernel import Kernel
@@ -22,8 +23,8 @@ from pellucid_compiler.passes.manager import Observer
 from pellucid_compiler.specialise.keyed import Derived, KeyedOp
 from pellucid_compiler.specialise.requests import (
     encode_argument,
+    key_items,
     number_sources,
-    specification,
     tensor_places,
 )
 from pellucid_compiler.specialise.unify import unify_sizes
@@ -50,15 +51,15 @@ class GraphOp(KeyedOp):
     images: bool = False
     anchor: GraphOp | None = None
 
-    def specification(self) -> Encodable:
-        return specification(self.schema, self.key)
+    def specification(self) -> list[Any]:
+        return key_items(self.schema, self.key)
 
-    def called_specification(self) -> Encodable:
+    def called_specification(self) -> list[Any]:
         return self.specification()
 
     def identity(self) -> list[Encodable]:
         answers: list[Encodable] = [[str(e), a] for e, a in self.guards.items()]
-        return [self.specification(), answers]
+        return [[KEY.encode(item) for item in self.specification()], answers]
 
     def encoded(self, kernels: dict[bytes, Kernel]) -> bytes:
         lowered = self.lower()

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pellucid_compiler.abi.encode import Encodable
+from pellucid_compiler.abi.records import PointwiseKey
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.key import Key
 from pellucid_compiler.declare.schema import Schema
@@ -78,12 +79,12 @@ class KeyedOp(ABC):
         return self.schema.full_name
 
     @abstractmethod
-    def specification(self) -> Encodable:
+    def specification(self) -> list[Any] | PointwiseKey:
         """The key under which the runtime finds the result of ``encoded``."""
 
     @abstractmethod
-    def called_specification(self) -> Encodable:
-        """The key under which the runtime finds derivatives."""
+    def called_specification(self) -> list[Any]:
+        """The items of the key under which the runtime finds derivatives."""
 
     @abstractmethod
     def identity(self) -> list[Encodable]:

@@ -15,7 +15,8 @@ from typing import Any, Self
 
 from pellucid_compiler.abi.encode import Encodable
 from pellucid_compiler.abi.fields import encode_record
-from pellucid_compiler.abi.records import KeyedFunction
+from pellucid_compiler.abi.items import UnitItem
+from pellucid_compiler.abi.records import KeyedFunction, PointwiseKey
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.key import Key, NumberKey, TensorKey, bind_arguments
 from pellucid_compiler.declare.op import Op
@@ -32,10 +33,9 @@ from pellucid_compiler.specialise.promotion import (
     promoted_mask,
 )
 from pellucid_compiler.specialise.requests import (
-    UNIT,
     encode_argument,
+    key_items,
     number_sources,
-    specification,
     tensor_places,
 )
 from pellucid_compiler.specialise.scalars import (
@@ -78,26 +78,24 @@ class PointwiseOp(KeyedOp):
             found[name] = source.argument
         return found
 
-    def specification(self) -> Encodable:
-        compute = ComputeKey(self.common, self.key)
-        return encode_record(compute.specification(self.schema))
+    def specification(self) -> PointwiseKey:
+        return ComputeKey(self.common, self.key).specification(self.schema)
 
-    def called_specification(self) -> Encodable:
-        items = specification(self.schema, self.called, ranks=False)
+    def called_specification(self) -> list[Any]:
+        items = key_items(self.schema, self.called, ranks=False)
         for position, argument in enumerate(self.schema.arguments):
             if argument.name in self.units:
-                items[position] = [UNIT, *items[position][1:]]  # type: ignore[index]
+                items[position] = UnitItem(items[position].kind)
         return items
 
     def identity(self) -> list[Encodable]:
-        return [self.specification(), list(self.units)]
+        return [encode_record(self.specification()), list(self.units)]
 
     def encoded(self, kernels: dict[bytes, Kernel]) -> bytes:
         return encode_function(self.lower(), kernels)
 
     def keyed(self, kernels: dict[bytes, Kernel]) -> Encodable:
-        key = ComputeKey(self.common, self.key).specification(self.schema)
-        return encode_record(KeyedFunction(key, self.encoded(kernels)))
+        return encode_record(KeyedFunction(self.specification(), self.encoded(kernels)))
 
     def to_differentiate(self) -> Self:
         if not self.units:

@@ -1,117 +1,93 @@
 """The arguments of requests, and keys as written in the frozen file.
 
-A request describes arguments: tensors by dtype and sizes, numbers by value. A key in
-the frozen file describes them by dtype and rank, by the kind of a number, and by static
-values; runtime/plan/key.cpp computes the same words from both.
+``abi/items.py`` describes both; runtime/plan/key.cpp computes the same words from the
+items of a key and from a call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from pellucid_compiler.abi.codes import ITEM, NUMBER
-from pellucid_compiler.abi.dtypes import CODES, DTYPES
 from pellucid_compiler.abi.encode import Decoded, Encodable
+from pellucid_compiler.abi.items import (
+    REQUEST,
+    DTypeItem,
+    Ignored,
+    KeyListItem,
+    ListItem,
+    NumberItem,
+    TensorItem,
+)
+from pellucid_compiler.abi.items import TensorLike as TensorLike
 from pellucid_compiler.declare.key import (
     ArgumentKey,
     Key,
     ListKey,
     NumberKey,
-    StaticKey,
     TensorKey,
 )
 from pellucid_compiler.declare.schema import Argument, Schema
 from pellucid_compiler.lower.registers import NumberSource, Source
 
-_IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
-_NUMBER_KINDS = {
-    "bool": NUMBER["bool"],
-    "weakint": NUMBER["int"],
-    "int64": NUMBER["int"],
-    "weakfloat": NUMBER["float"],
-    "weakcomplex": NUMBER["complex"],
+_NUMBER_KINDS: Final = {
+    "bool": "bool",
+    "weakint": "int",
+    "int64": "int",
+    "weakfloat": "float",
+    "weakcomplex": "complex",
 }
-# The first item of the list that describes an argument.
-TENSOR, NUMBER_ITEM, UNIT, STATIC, DTYPE, LIST, IGNORED = (
-    ITEM[kind]
-    for kind in ("tensor", "number", "one", "static", "dtype", "list", "ignored")
-)
-
-
-@dataclass(frozen=True)
-class TensorLike:
-    """A tensor argument without its data."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """An argument that no plan depends on: a device, a layout, a generator."""
 
 
 def decode_argument(item: Decoded) -> Any:
     """An argument of a request: a TensorLike, a number, a static value or a list."""
-    if not isinstance(item, list):
-        return item
-    kind, *rest = item
-    if kind == TENSOR:
-        code, shape = rest
-        return TensorLike(DTYPES[code].name, tuple(shape))  # type: ignore[index,arg-type]
-    if kind == DTYPE:
-        return DTYPES[rest[0]].name  # type: ignore[index]
-    if kind == LIST:
-        return [decode_argument(element) for element in rest]
-    return Ignored()
+    return _argument_of(REQUEST.decode(item))
+
+
+def _argument_of(item: Any) -> Any:
+    if isinstance(item, DTypeItem):
+        return item.dtype
+    if isinstance(item, ListItem):
+        return [_argument_of(element) for element in item.items]
+    return item
 
 
 def encode_argument(value: Any, argument: Argument) -> Encodable:
-    """The inverse of ``decode_argument``; also written by runtime/ops/trace.cpp."""
-    if value is None:
-        return None
+    """The inverse of ``decode_argument``."""
+    return REQUEST.encode(_request_item(value, argument))
+
+
+def _request_item(value: Any, argument: Argument) -> Any:
     if isinstance(value, (list, tuple)):
-        return [LIST, *(encode_argument(v, argument) for v in value)]
-    if isinstance(value, Ignored) or argument.type in _IGNORED_TYPES:
-        return [IGNORED]
+        return ListItem(tuple(_request_item(v, argument) for v in value))
     if hasattr(value, "ndim") and hasattr(value, "dtype"):
-        return [TENSOR, CODES[str(value.dtype)], [int(n) for n in value.shape]]
-    if argument.type == "ScalarType":
-        return [DTYPE, CODES[value]]
-    return value  # type: ignore[no-any-return]
+        return TensorLike(str(value.dtype), tuple(int(n) for n in value.shape))
+    return None if value is None else _static_item(value, argument)
 
 
-def specification(schema: Schema, key: Key, ranks: bool = True) -> list[Encodable]:
+def _static_item(value: Any, argument: Argument) -> Any:
+    if isinstance(value, Ignored) or argument.is_ignored:
+        return Ignored()
+    is_dtype = argument.type == "ScalarType" and value is not None
+    return DTypeItem(value) if is_dtype else value
+
+
+def key_items(schema: Schema, key: Key, ranks: bool = True) -> list[Any]:
     """``key`` as in the frozen file; without ``ranks`` only 0-d or not counts."""
     pairs = zip(key, schema.arguments, strict=True)
-    return [specification_item(item, argument, ranks) for item, argument in pairs]
+    return [key_item(item, argument, ranks) for item, argument in pairs]
 
 
-def specification_item(
-    key: ArgumentKey, argument: Argument, ranks: bool = True
-) -> Encodable:
-    """One argument of a specification."""
+def key_item(key: ArgumentKey, argument: Argument, ranks: bool = True) -> Any:
+    """One argument of a key as in the frozen file."""
     if isinstance(key, TensorKey):
-        rank = key.rank if ranks else min(key.rank, 1)
-        return [TENSOR, CODES[key.dtype], rank]
+        return TensorItem(key.dtype, key.rank if ranks else min(key.rank, 1))
     if isinstance(key, NumberKey):
-        return [NUMBER_ITEM, _NUMBER_KINDS[key.dtype]]
+        return NumberItem(_NUMBER_KINDS[key.dtype])
     if isinstance(key, ListKey):
-        items = (specification_item(item, argument, ranks) for item in key.items)
-        return [LIST, *items]
-    assert isinstance(key, StaticKey)
-    if isinstance(key.value, Ignored) or argument.type in _IGNORED_TYPES:
-        return [IGNORED]
-    if key.value is None:
-        return None
-    is_dtype = argument.type == "ScalarType"
-    return [DTYPE, CODES[key.value]] if is_dtype else key.value
+        items = (key_item(item, argument, ranks) for item in key.items)
+        return KeyListItem(tuple(items))
+    return _static_item(key.value, argument)
 
 
 def number_sources(schema: Schema, key: Key) -> dict[str, Source]:

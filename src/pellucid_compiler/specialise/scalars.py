@@ -13,9 +13,9 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from pellucid_compiler.abi.dtypes import CODES, DTYPES
-from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.encode import encode
 from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.items import KEY, OperandNumber, OperandStatic, OperandTensor
 from pellucid_compiler.abi.limits import FIRST_DRAW
 from pellucid_compiler.abi.plan import Message
 from pellucid_compiler.abi.records import (
@@ -25,8 +25,15 @@ from pellucid_compiler.abi.records import (
     NumberChecks,
     PointwiseKey,
 )
+from pellucid_compiler.abi.schema_types import STATIC_WORDS
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.declare.key import Key, NumberKey, StaticKey, TensorKey
+from pellucid_compiler.declare.key import (
+    ArgumentKey,
+    Key,
+    NumberKey,
+    StaticKey,
+    TensorKey,
+)
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Argument, Schema
 from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
@@ -50,12 +57,9 @@ from pellucid_compiler.lower.carriers import carried
 from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder, Source
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.requests import (
-    NUMBER_ITEM,
-    STATIC,
-    TENSOR,
     TensorPlace,
     decode_argument,
-    specification_item,
+    key_item,
 )
 
 
@@ -68,23 +72,21 @@ class ComputeKey:
 
     def specification(self, schema: Schema) -> PointwiseKey:
         """The key as in the frozen file."""
-        items: list[Encodable] = []
-        for argument, item in zip(schema.arguments, self.key, strict=True):
-            if isinstance(item, TensorKey):
-                items.append([TENSOR, CODES[item.dtype]])
-            elif isinstance(item, NumberKey):
-                items.append([NUMBER_ITEM])
-            else:
-                assert isinstance(item, StaticKey)
-                items.append(_static_item(item, argument))
+        pairs = zip(schema.arguments, self.key, strict=True)
+        items = [_operand(item, argument) for argument, item in pairs]
         return PointwiseKey(self.common, items)
 
 
-def _static_item(key: StaticKey, argument: Argument) -> Encodable:
+def _operand(item: ArgumentKey, argument: Argument) -> Any:
     """None if a tensor or number is absent; other values are part of the key."""
-    if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
+    if isinstance(item, TensorKey):
+        return OperandTensor(item.dtype)
+    if isinstance(item, NumberKey):
+        return OperandNumber()
+    assert isinstance(item, StaticKey)
+    if argument.type not in STATIC_WORDS:
         return None
-    return [STATIC, specification_item(key, argument)]
+    return OperandStatic(KEY.encode(key_item(item, argument)))
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
@@ -101,16 +103,16 @@ def number_key(argument: Argument, common: str) -> NumberKey:
 
 
 def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey:
-    """A request's key: per argument None, a tensor's dtype, a number or a static."""
+    """The key of a request's operands."""
     key: list[Any] = []
     for item, argument in zip(items, schema.arguments, strict=True):
-        kind = None if item is None else item[0]
-        if kind == TENSOR:
-            key.append(TensorKey(DTYPES[item[1]].name, 0))
-        elif kind == NUMBER_ITEM:
+        if isinstance(item, OperandTensor):
+            key.append(TensorKey(item.dtype, 0))
+        elif isinstance(item, OperandNumber):
             key.append(number_key(argument, common))
         else:
-            key.append(StaticKey(None if item is None else decode_argument(item[1])))
+            static = isinstance(item, OperandStatic)
+            key.append(StaticKey(decode_argument(item.item) if static else None))
     return ComputeKey(common, tuple(key))
 
 

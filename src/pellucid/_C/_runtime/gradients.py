@@ -75,7 +75,7 @@ def _unread(argument: Any, grad: Tensor) -> Any:
     if argument.name == "output_size":
         return list(grad.shape[-argument.N :])
     if argument.has_default_value():
-        return argument.default_value
+        return argument.default
     return {"Scalar": 0, "bool": False}.get(argument.type)
 
 

@@ -109,7 +109,7 @@ def value(argument: Any, draw: Draw, rank: int) -> Any:
     is_plain = kind in ("Tensor", "Scalar") and not is_list(argument)
     is_filled = draw.filled and "?" in argument.type and is_plain
     if argument.has_default_value() and not is_filled:
-        default = argument.default_value
+        default = argument.default
         return list(default) if isinstance(default, (list, tuple)) else default
     if kind == "Tensor":
         if "?" in argument.type and is_plain and not is_filled:

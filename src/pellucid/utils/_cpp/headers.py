@@ -146,7 +146,7 @@ def _parameters(arguments: list[Any]) -> list[Parameter] | None:
     names = [a[0] for a in arguments]
     folds = all(name in names for name in _OPTIONS)
     found: list[Parameter] = []
-    for name, text, _, _, size, value, has_default, _ in arguments:
+    for name, text, _, _, size, _, value, has_default, _ in arguments:
         if folds and name in _OPTIONS:
             if name == "dtype":
                 packed = [f"detail::pack(options.{f}_opt())" for f in _OPTIONS[:3]]
@@ -189,7 +189,7 @@ def functions() -> Iterator[Function]:
         if not op.startswith("aten::") or op.endswith("out"):
             continue
         _, name, _, arguments, returns, _ = _C._op_schema(op)
-        writes_out = any(a[7] and a[2] for a in arguments)
+        writes_out = any(a[-1] and a[2] for a in arguments)
         if not name.isidentifier() or name in _RESERVED or writes_out:
             continue
         kinds = [_RETURNS.get(kind, "") for _, kind, _ in returns]

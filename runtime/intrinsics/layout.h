@@ -1,11 +1,11 @@
-// Copies in a chosen memory format, for the composites.
+// Copies in a chosen memory format, for intrinsics.
 #pragma once
 
 #include "core/layout.h"
 #include "core/tensor.h"
 #include "core/value.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 
 MemoryFormat format_or(const Value& value, MemoryFormat otherwise);
 bool has_format(const TensorImpl& tensor, MemoryFormat format);
@@ -14,4 +14,4 @@ Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format,
 // A copy through the op copy_, which records gradients.
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format);
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

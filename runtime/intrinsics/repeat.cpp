@@ -1,9 +1,9 @@
-#include "composite/repeat.h"
+#include "intrinsics/repeat.h"
 
 #include "core/call_event.h"
 #include "core/stored_values.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 struct DelegatedCall final : Prepared {
@@ -53,4 +53,4 @@ void give_call(OpCall& call, const OpRecord& op, std::initializer_list<Value> ot
     request->made = std::make_unique<DelegatedCall>(delegated, std::move(values), std::move(own.made));
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

@@ -1,4 +1,4 @@
-// Repeated calls of composites: a composite's decision depends only on the facts of its call (core/call_facts.h),
+// Repeated calls of intrinsics: an intrinsic's decision depends only on the facts of its call (core/call_facts.h),
 // so the next call with the same facts skips it. Included only by files of this folder.
 #pragma once
 
@@ -6,13 +6,13 @@
 #include <memory>
 #include <utility>
 
-#include "composite/give.h"
 #include "core/call_facts.h"
+#include "intrinsics/give.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 
-// Returns the results of `op` on the composite's first tensor and `others`, which are not tensors. Preparing that
-// call also prepares the composite's.
+// Returns the results of `op` on the intrinsic's first tensor and `others`, which are not tensors. Preparing that
+// call also prepares the intrinsic's.
 void give_call(OpCall& call, const OpRecord& op, std::initializer_list<Value> others);
 
 template <class Make>
@@ -32,7 +32,7 @@ void prepare_factory(OpCall& call, Describe&& describe) {
   if (request) request->made = std::make_unique<PreparedFactory<decltype(describe())>>(describe());
 }
 
-// Returns `make(tensors)` of the composite's tensors, in this call and in repeated ones.
+// Returns `make(tensors)` of the intrinsic's tensors, in this call and in repeated ones.
 template <class Make>
 void give_made(OpCall& call, Make make) {
   TensorImpl* const first[] = {call.num_args && call.args[0].is_tensor() ? call.args[0].tensor : nullptr};
@@ -40,9 +40,9 @@ void give_made(OpCall& call, Make make) {
   prepare_factory(call, [&] { return std::move(make); });
 }
 
-// Returns the composite's first tensor unchanged.
+// Returns the intrinsic's first tensor unchanged.
 inline void give_unchanged(OpCall& call) {
   give_made(call, [](std::span<TensorImpl* const> tensors) { return Tensor::share(tensors[0]); });
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

@@ -1,4 +1,4 @@
-#include "composite/autocast.h"
+#include "transforms/autocast.h"
 
 #include <algorithm>
 #include <deque>

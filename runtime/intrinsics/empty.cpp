@@ -1,15 +1,15 @@
 // empty and similar ops: uninitialised memory.
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/backend.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
+#include "intrinsics/give.h"
+#include "intrinsics/kernels.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/repeat.h"
 #include "transforms/wrapper.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 // The four options of every factory, in schema order.
@@ -71,4 +71,4 @@ void empty_with_strides(OpCall& call, void*) {
   give(call, empty_strided(sizes, strides, options.dtype, options.device));
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

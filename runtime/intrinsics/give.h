@@ -1,4 +1,4 @@
-// Helpers that return the results of composites' kernels. Included only by files of this folder.
+// Helpers that return the results of intrinsics. Included only by files of this folder.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 
 inline void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
 inline void give_itself(OpCall& call, TensorImpl& tensor) { give(call, Tensor::share(&tensor)); }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "autograd/tensor_history.h"
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/backend.h"
 #include "core/named_ops.h"
+#include "intrinsics/give.h"
+#include "intrinsics/kernels.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/repeat.h"
 #include "transforms/wrapper.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 struct Target {
@@ -151,4 +151,4 @@ void detach_self(OpCall& call, void*) {
   give_itself(call, *call.args[0].tensor);
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

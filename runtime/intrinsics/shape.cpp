@@ -2,15 +2,15 @@
 // lists of views.
 #include <memory>
 
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
-#include "composite/repeat.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
+#include "intrinsics/give.h"
+#include "intrinsics/kernels.h"
+#include "intrinsics/layout.h"
+#include "intrinsics/repeat.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype, MemoryFormat::Contiguous); }
@@ -158,4 +158,4 @@ void split_list(OpCall& call_, void*) {
   dispatch(split);
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

@@ -5,15 +5,15 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
-#include "composite/give.h"
-#include "composite/kernels.h"
-#include "composite/layout.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
 #include "core/thread_state.h"
+#include "intrinsics/give.h"
+#include "intrinsics/kernels.h"
+#include "intrinsics/layout.h"
 #include "transforms/wrapper.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 namespace {
 
 void check_change(const OpCall& call) {
@@ -130,4 +130,4 @@ void install_in_place_views() {
       nullptr);
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

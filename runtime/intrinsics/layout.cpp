@@ -1,14 +1,14 @@
-#include "composite/layout.h"
+#include "intrinsics/layout.h"
 
-#include "composite/give.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
 #include "core/recording.h"
 #include "core/thread_state.h"
+#include "intrinsics/give.h"
 #include "kernels/layout.h"
 #include "transforms/wrapper.h"
 
-namespace pellucid::composite {
+namespace pellucid::intrinsics {
 
 MemoryFormat format_or(const Value& value, MemoryFormat otherwise) {
   return value.is_none() ? otherwise : static_cast<MemoryFormat>(value.integer);
@@ -45,4 +45,4 @@ Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
   return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});
 }
 
-}  // namespace pellucid::composite
+}  // namespace pellucid::intrinsics

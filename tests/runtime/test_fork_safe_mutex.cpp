@@ -1,0 +1,74 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "../sanitizers/check.h"
+#include "threads/fork_safe_mutex.h"
+
+using namespace pellucid;
+
+namespace {
+
+// A child that waits for a mutex is killed by its alarm.
+bool exits_normally_in_child(void (*work)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    work();
+    _exit(0);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::array<ForkSafeMutex, 2> pair;
+ForkSafeRecursiveMutex recursive;
+int both = 0, equal = 0;  // the holder of both mutexes of the pair adds one to each
+
+void hold_everything() {
+  for (ForkSafeMutex& mutex : pair) mutex.lock();
+  recursive.lock();
+  recursive.lock();
+  if (both != equal) _exit(1);
+}
+
+}  // namespace
+
+TEST(a_child_finds_mutexes_of_other_threads_unlocked_and_their_state_consistent) {
+  std::atomic<bool> stops{false};
+  std::thread writer([&] {
+    while (!stops) {
+      {
+        const std::lock_guard first(pair[1]), second(pair[0]);  // not in the order in which they were made
+        const std::lock_guard again(recursive);
+        ++both;
+        std::this_thread::yield();
+        ++equal;
+      }
+      std::this_thread::yield();
+    }
+  });
+  std::thread maker([&] {
+    while (!stops) {
+      {
+        const std::lock_guard lock(pair[0]);
+        const ForkSafeMutex made;  // changes the list of those that a fork takes
+      }
+      std::this_thread::yield();
+    }
+  });
+  for (int k = 0; k < 50; ++k) CHECK(exits_normally_in_child(hold_everything));
+  stops = true;
+  writer.join();
+  maker.join();
+  CHECK(pair[0].try_lock() && pair[1].try_lock() && both == equal);
+  for (ForkSafeMutex& mutex : pair) mutex.unlock();
+}
+
+TEST(a_mutex_that_is_gone_is_not_taken) {
+  { ForkSafeMutex local; }
+  CHECK(exits_normally_in_child([] {}));
+}

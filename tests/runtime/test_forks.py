@@ -1,0 +1,68 @@
+"""The child of a fork may run ops, whatever other threads of the parent did meanwhile.
+
+Each case is a process of its own, so that one that hangs ends at the timeout.
+"""
+
+import subprocess
+import sys
+import textwrap
+
+START = """
+    import os, signal, threading
+    import pellucid as torch
+
+    def while_running(background, count, in_child):
+        '''The exit statuses of children that are forked while threads run.'''
+        stops = threading.Event()
+        def repeat():
+            while not stops.is_set():
+                background()
+        threads = [threading.Thread(target=repeat) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        statuses = set()
+        for _ in range(count):
+            child = os.fork()
+            if not child:
+                signal.alarm(30)
+                in_child()
+                os._exit(0)
+            statuses.add(os.waitpid(child, 0)[1])
+        stops.set()
+        for thread in threads:
+            thread.join()
+        return statuses
+"""
+
+
+def assert_children_return(script):
+    source = textwrap.dedent(START) + textwrap.dedent(script)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "{0}", (done.stdout, done.stderr[-2000:])
+
+
+def test_a_child_draws_from_a_generator_that_a_thread_was_using():
+    assert_children_return(
+        """
+        generator = torch.Generator()
+        target = torch.empty(1 << 19)  # without the GIL, under the generator's lock
+        fill = lambda: target.uniform_(generator=generator)
+        print(while_running(fill, 10, lambda: torch.rand(3, generator=generator)))
+        """
+    )
+
+
+def test_a_child_finds_plans_while_threads_add_some():
+    assert_children_return(
+        """
+        def first_calls():
+            '''Each has a key of its own, so that its plan is traced.'''
+            for rank in range(1, 6):
+                x = torch.ones((2,) * rank, dtype=torch.float64, requires_grad=True)
+                torch.cumsum(x.flip(0), rank - 1).logsumexp(0).sum().backward()
+
+        print(while_running(first_calls, 20, first_calls))
+        """
+    )
