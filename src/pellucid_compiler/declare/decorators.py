@@ -28,9 +28,12 @@ op's semantics. Keyword options of every decorator:
                    ``special_expit`` is a function of the namespace in its prefix
 ``backward``       the schema of the op that computes the gradient in PyTorch: it runs
                    the op's own derivative, and dispatch modes see it instead. Its
-                   arguments are those of the op by name, ``grad...`` and the op's
-                   results; see pellucid/_C/_runtime/gradients.py. Or a call of a
+                   arguments are the gradient, those of the op by name, a mask of the
+                   wanted gradients, and what ``backward_reads`` says. Or a call of a
                    gradient op that another op declares: see seen.py
+``backward_reads`` arguments of that op that the op itself does not have:
+                   ``"output=result, input_sizes=sizes(self)"``; see
+                   pellucid/_C/_runtime/gradient_arguments.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``inplace_method``, ``inplace_function``    where the in-place form appears: as a method
@@ -52,6 +55,8 @@ op's semantics. Keyword options of every decorator:
                    dtype; ``"float32"``; or ``"widest"``, the widest of them
 ``copy_method``    for a view: its ``name_copy`` is also a method
 ``index_error``    the error type of an index out of bounds (IndexError)
+``index_message``  its text, with ``{}`` for the index and the size, if it is not to
+                   say which dim the index is of
 ``rare``           the build prepares only the commonest dtypes and forms; the others
                    are traced and compiled at first use
 ``ranks``          of its tensors that the build prepares, where programs use no others;

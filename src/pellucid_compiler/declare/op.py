@@ -107,6 +107,7 @@ class Options(NamedTuple):
     forms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     backward: str = ""
+    backward_reads: str = ""
     backward_out: str = "grad_input"
     method: bool = True
     function: bool = True
@@ -118,6 +119,7 @@ class Options(NamedTuple):
     domain: tuple[float, float] | None = None
     draws: int | Callable[..., int] = 0
     index_error: type[Exception] = IndexError
+    index_message: str = ""
     inverse: str = ""
     layout: str = ""
     autocast: str = ""
