@@ -57,6 +57,16 @@ template <>
 inline constexpr int kNumCodes<KernelStatus> = 5;
 inline constexpr std::string_view kKernelStatusNames[] = {"ok", "out_of_bounds", "zero_division", "requirement", "outside_operand"};
 
+// What a loss makes of its elements: the names that programs give, in the order of the numbers that ops take.
+enum class LossReduction : uint8_t {
+  None,
+  Mean,
+  Sum,
+};
+template <>
+inline constexpr int kNumCodes<LossReduction> = 3;
+inline constexpr std::string_view kLossReductionNames[] = {"none", "mean", "sum"};
+
 // How an op runs.
 enum class OpKind : uint8_t {
   View,  // shares memory with its operand

@@ -134,8 +134,8 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
   add_programs(given.programs);
   install_late_ops(given.late);
-  for (const auto& [op, gradient, keywords, composed, composed_gradients, numbers] : given.seen)
-    table().seen.push_back({op, gradient, keywords, composed, composed_gradients, numbers});
+  for (const auto& [op, gradient, keywords, reads_results, composed, composed_gradients, numbers] : given.seen)
+    table().seen.push_back({op, gradient, keywords, reads_results, composed, composed_gradients, numbers});
   install_documentation(std::move(given.documentation), given.texts);
   define_missing_ops = define_late_ops;
   define_intrinsics(given.intrinsics, kernels);
@@ -147,7 +147,7 @@ bool seen_gradient_reads_results(const OpRecord& op) {
   static const auto* reading = [] {
     auto* made = new std::unordered_set<std::string>;
     for (const SeenOp& seen : seen_ops())
-      if (seen.given.find("result") != std::string_view::npos) made->insert(qualified_name(seen.op));
+      if (seen.reads_results) made->insert(qualified_name(seen.op));
     return made;
   }();
   return op.schema.returns.size() > 1 || reading->contains(op.qualified_name);

@@ -46,6 +46,7 @@ struct SeenOp {
   std::string_view op;        // "conv2d"
   std::string_view gradient;  // the op that computes its gradient; empty: none
   std::string_view given;     // what declared gradients read, and, after `name=`, what that op receives
+  bool reads_results;         // a result of the op is among these
   bool composed, composed_gradients;
   bool numbers;  // whether another overload takes a number there
 };

@@ -263,7 +263,7 @@ void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_
     return;
   const char* op = call.op->schema.name.c_str();
   switch (status_code(status)) {
-    case KernelStatus::IndexOutOfBounds: raise_index_error(call, plan.index_error, status_detail(status));
+    case KernelStatus::IndexOutOfBounds: raise_index_error(plan, call, status_detail(status));
     case KernelStatus::ZeroDivision: raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
     case KernelStatus::OutsideOperand: raise_outside_operand(op, status);
     case KernelStatus::Requirement:

@@ -1,23 +1,17 @@
 #include "plan/index_error.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
-#include "core/geometry.h"
+#include "core/error.h"
 #include "kernels/host_shadow.h"
+#include "plan/key.h"
 
 namespace pellucid {
 namespace {
 
-// An index tensor, and the dimension that it indexes.
-struct Indices {
-  TensorImpl* tensor;
-  int64_t dim, size;
-};
-
-std::optional<int64_t> first_outside(const Indices& indices) {
-  const Tensor readable = on_host(*indices.tensor);
+std::optional<int64_t> first_outside(TensorImpl& indices, int64_t low, int64_t high) {
+  const Tensor readable = on_host(indices);
   TensorImpl& tensor = *readable;
   const bool is_wide = tensor.dtype == DType::Int64;
   if (!is_wide && tensor.dtype != DType::Int32) return std::nullopt;
@@ -26,62 +20,39 @@ std::optional<int64_t> first_outside(const Indices& indices) {
     for (int d = tensor.ndim; d-- > 0; rest /= tensor.sizes[d]) place += rest % tensor.sizes[d] * tensor.strides[d];
     const void* element = tensor.host() + place * static_cast<int64_t>(item_size(tensor.dtype));
     const int64_t index = is_wide ? *static_cast<const int64_t*>(element) : *static_cast<const int32_t*>(element);
-    if (index < -indices.size || index >= indices.size) return index;
+    if (index < low || index >= high) return index;
   }
   return std::nullopt;
 }
 
-[[noreturn]] void raise_outside(const OpCall& call, ErrorKind kind, const Indices& indices, int64_t index) {
-  raise(kind, "%s(): index out of range in self: index %lld is out of bounds for dimension %lld with size %lld",
-        call.op->schema.name.c_str(), static_cast<long long>(index), static_cast<long long>(indices.dim),
-        static_cast<long long>(indices.size));
+// `text` with the numbers for its first {} and the one after it.
+std::string filled(std::string text, int64_t first, int64_t second) {
+  for (const int64_t number : {first, second})
+    if (const size_t place = text.find("{}"); place != std::string::npos)
+      text.replace(place, 2, std::to_string(number));
+  return text;
 }
 
-// index(x, [None, i]): the k-th tensor indexes dimension k.
-void check_list(const OpCall& call, ErrorKind kind, const TensorImpl& self, const Value& list) {
-  int64_t dim = 0;
-  for (TensorImpl* tensor : list.list()) {
-    if (dim >= self.ndim) return;
-    const Indices indices{tensor, dim, self.sizes[dim]};
-    if (const auto index = tensor ? first_outside(indices) : std::nullopt) raise_outside(call, kind, indices, *index);
-    dim += tensor && tensor->dtype == DType::Bool ? tensor->ndim : 1;
-  }
+[[noreturn]] void raise_outside(const Plan& plan, const OpCall& call, const IndexedDim& indexed, int64_t size,
+                                int64_t index) {
+  if (!plan.index_message.empty()) throw Error(plan.index_error, filled(plan.index_message, index, size));
+  const std::string of =
+      indexed.size_dim < 0 ? "elements in row-major order" : "dimension " + std::to_string(indexed.dim);
+  raise(plan.index_error, "%s(): index out of range in self: index %lld is out of bounds for %s with size %lld",
+        call.op->schema.name.c_str(), static_cast<long long>(index), of.c_str(), static_cast<long long>(size));
 }
 
 }  // namespace
 
-void raise_index_error(const OpCall& call, ErrorKind kind, int64_t element) {
-  const auto& arguments = call.op->schema.arguments;
-  const TensorImpl* self = nullptr;
-  int64_t dim = 0;
-  bool has_dim = false;
-  for (size_t k = 0; k < arguments.size(); ++k) {
-    const Value& value = call.args[k];
-    const std::string& name = arguments[k].name;
-    if (!self && value.is_tensor()) self = value.tensor;
-    if (!self) continue;
-    if (name == "dim" && value.tag == Tag::Int) {
-      has_dim = true;
-      dim = wrap_dim(value.integer, self->ndim);
-    }
-    if (name == "indices" && (value.tag == Tag::OptionalTensorList || value.tag == Tag::TensorList))
-      check_list(call, kind, *self, value);
-    if (!value.is_tensor() || value.tensor == self || !self->ndim) continue;
-    if (name == "target") {  // classes are the second dimension, or the first of a single example
-      const Indices classes{value.tensor, 0, self->sizes[std::min<int>(self->ndim - 1, 1)]};
-      const auto label = first_outside(classes);
-      if (label) raise(kind, "Target %lld is out of bounds.", static_cast<long long>(*label));
-    }
-    if (name != "index" && name != "indices") continue;
-    const bool is_flat = !has_dim && name == "index";  // take, put: indices into the flattened tensor
-    const Indices indices{value.tensor, dim, is_flat ? self->numel : self->sizes[dim]};
-    const auto index = first_outside(indices);
-    if (index && is_flat)
-      raise(kind, "%s(): out of range: tried to access index %lld on a tensor of %lld elements.",
-            call.op->schema.name.c_str(), static_cast<long long>(*index), static_cast<long long>(self->numel));
-    if (index) raise_outside(call, kind, indices, *index);
+void raise_index_error(const Plan& plan, const OpCall& call, int64_t element) {
+  const FlatTensors inputs(call);
+  for (const IndexedDim& indexed : plan.indexed) {
+    const TensorImpl& of = *inputs.span()[indexed.size_of];
+    const int64_t size = indexed.size_dim < 0 ? of.numel : of.sizes[indexed.size_dim];
+    const auto index = first_outside(*inputs.span()[indexed.index], indexed.wraps ? -size : 0, size);
+    if (index) raise_outside(plan, call, indexed, size, *index);
   }
-  raise(kind, "%s(): an index is out of bounds (element %lld of the indices)", call.op->schema.name.c_str(),
+  raise(plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", call.op->schema.name.c_str(),
         static_cast<long long>(element));
 }
 

@@ -295,6 +295,10 @@ void check_plan(const Plan& plan) {
   };
   for (const Step& step : plan.steps) check(check, step);
   std::ranges::for_each(plan.outputs, value);
+  for (const IndexedDim& row : plan.indexed)
+    if (std::max(row.index, row.size_of) >= plan.num_inputs ||
+        row.size_dim >= static_cast<int>(plan.values.at(row.size_of).sizes.size()))
+      raise(ErrorKind::Value, "plan %s names an input it lacks", plan.name.c_str());
 }
 
 }  // namespace
@@ -319,6 +323,9 @@ std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   plan->outputs = std::move(given.outputs);
   for (size_t k = 0; k < given.releases.size(); ++k) plan->steps.at(k).releases = std::move(given.releases[k]);
   plan->index_error = given.index_error;
+  plan->index_message = given.index_message;
+  for (const encoded::IndexedDim& row : given.indexed)
+    plan->indexed.push_back({row.index, row.size_of, row.dim, row.size_dim, row.wraps});
   for (Step& step : plan->steps)
     if (step.kind == StepKind::Compute) step.count = plan->program.position.at(step.count);
   check_plan(*plan);

@@ -132,6 +132,15 @@ struct PlanValue {
   std::vector<uint16_t> sizes;
 };
 
+// The elements of an input are indices along `dim`, whose size is that of dim `size_dim` of another input; -1: of all
+// its elements in row-major order. `wraps`: negative ones count from the end.
+struct IndexedDim {
+  uint16_t index, size_of;
+  uint8_t dim;
+  int8_t size_dim;
+  bool wraps;
+};
+
 struct Plan {
   std::string name;
   uint16_t num_inputs = 0;
@@ -141,6 +150,8 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<uint16_t> outputs;
   ErrorKind index_error = ErrorKind::Index;  // raised for an index out of bounds
+  std::string index_message;                 // with {} for the index; empty: it says which of these it is
+  std::vector<IndexedDim> indexed;
 };
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data);

@@ -392,8 +392,27 @@ inline AnyStep AnyStep::read(Decoder& in) {
   in.refuse_code();
 }
 
+struct IndexedDim {
+  static constexpr size_t kFields = 5;
+  uint16_t index;
+  uint8_t dim;
+  uint16_t size_of;
+  int8_t size_dim;
+  bool wraps;
+  static IndexedDim read(Decoder& in);
+};
+inline IndexedDim IndexedDim::read(Decoder& in) {
+  return {
+      .index = in.integer_as<uint16_t>(),
+      .dim = in.integer_as<uint8_t>(),
+      .size_of = in.integer_as<uint16_t>(),
+      .size_dim = in.integer_as<int8_t>(),
+      .wraps = in.boolean(),
+  };
+}
+
 struct Plan {
-  static constexpr size_t kFields = 10;
+  static constexpr size_t kFields = 12;
   std::string_view name;
   uint16_t num_inputs;
   std::vector<Instruction> program;
@@ -404,6 +423,8 @@ struct Plan {
   std::vector<uint16_t> outputs;
   std::vector<std::vector<uint16_t>> releases;
   ErrorKind index_error;
+  std::string_view index_message;
+  std::vector<IndexedDim> indexed;
   static Plan read(Decoder& in);
 };
 inline Plan Plan::read(Decoder& in) {
@@ -418,6 +439,8 @@ inline Plan Plan::read(Decoder& in) {
       .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
       .releases = in.list_of<std::vector<uint16_t>>([&] { return in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }); }),
       .index_error = in.code<ErrorKind>(),
+      .index_message = in.text(),
+      .indexed = in.list_of<IndexedDim>([&] { return in.record<IndexedDim>(); }),
   };
 }
 
@@ -560,10 +583,11 @@ inline LateRow LateRow::read(Decoder& in) {
 }
 
 struct SeenRow {
-  static constexpr size_t kFields = 6;
+  static constexpr size_t kFields = 7;
   std::string_view op;
   std::string_view gradient;
   std::string_view given;
+  bool reads_results;
   bool composed;
   bool composed_gradients;
   bool numbers;
@@ -574,6 +598,7 @@ inline SeenRow SeenRow::read(Decoder& in) {
       .op = in.text(),
       .gradient = in.text(),
       .given = in.text(),
+      .reads_results = in.boolean(),
       .composed = in.boolean(),
       .composed_gradients = in.boolean(),
       .numbers = in.boolean(),

@@ -1,22 +1,23 @@
 // _C._reduction_number: the reduction of a loss as ops take it.
 #include "python/reductions.h"
 
+#include "abi/codes.h"
+
 namespace pellucid::python {
 namespace {
 
-constexpr const char* kNames[] = {"none", "mean", "sum"};  // in the order of the numbers
-constexpr int kCount = 3;
+constexpr int kCount = kNumCodes<LossReduction>;
 PyObject* names[kCount];  // interned, as the literals of programs are
 
-bool is_text(PyObject* object, const char* text) {
-  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+bool is_text(PyObject* object, std::string_view text) {
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text.data()) == 0;
 }
 
 PyObject* find_number(PyObject* name) {
   for (int number = 0; number < kCount; ++number)
     if (name == names[number]) return PyLong_FromLong(number);
   for (int number = 0; number < kCount; ++number)
-    if (is_text(name, kNames[number])) return PyLong_FromLong(number);
+    if (is_text(name, kLossReductionNames[number])) return PyLong_FromLong(number);
   return PyErr_Format(PyExc_ValueError, "reduction is 'mean', 'sum' or 'none', not %R", name);
 }
 
@@ -41,7 +42,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_reductions(PyObject* module) {
-  for (int number = 0; number < kCount; ++number) names[number] = checked(PyUnicode_InternFromString(kNames[number]));
+  for (int number = 0; number < kCount; ++number)
+    names[number] = checked(PyUnicode_InternFromString(kLossReductionNames[number].data()));
   checked(PyModule_AddFunctions(module, functions));
 }
 

@@ -148,7 +148,7 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
 }
 
 constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
-PyMethodDef methods[] = {
+PyMethodDef questions[] = {
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(size)), kFast,
      "size(dim=None): all sizes, or that of one dimension."},
     {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(stride)), kFast,
@@ -159,7 +159,6 @@ PyMethodDef methods[] = {
     {"nelement", numel, METH_NOARGS, "The number of elements."},
     {"storage_offset", storage_offset, METH_NOARGS, "Elements from the start of the storage to the first one."},
     {"element_size", element_size, METH_NOARGS, "Bytes of one element."},
-    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element; 0 for an empty tensor."},
     {"get_device", get_device, METH_NOARGS, "The index of the device; -1 on the CPU."},
     {"is_floating_point", is_floating_point, METH_NOARGS, "Whether the dtype is floating point."},
     {"is_complex", is_complex, METH_NOARGS, "Whether the dtype is complex."},
@@ -170,15 +169,23 @@ PyMethodDef methods[] = {
     {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is pending: never, conj() computes at once."},
     {"is_neg", always_false, METH_NOARGS, "Whether a negation is pending: never, neg() computes at once."},
     {"is_pinned", always_false, METH_NOARGS, "Whether the memory is page-locked for a device: never."},
+    {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
+    {},
+};
+
+PyMethodDef methods[] = {
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element; 0 for an empty tensor."},
     {"is_shared", is_in_shared_memory, METH_NOARGS, "Whether other processes may map the memory."},
     {"_is_view", is_view, METH_NOARGS, "Whether this is a view of another tensor."},
-    {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
     {"is_set_to", is_set_to, METH_O, "Whether both tensors have the same memory, offset, sizes and strides."},
     {},
 };
 
 }  // namespace
 
-void add_geometry_methods() { add_tensor_methods(methods); }
+void add_geometry_methods() {
+  add_tensor_questions(questions);
+  add_tensor_methods(methods);
+}
 
 }  // namespace pellucid::python

@@ -128,7 +128,7 @@ int put_data(PyObject* self, PyObject* value, void*) {
 
 #define READ_ONLY(name, function, doc) {name, function, nullptr, doc, nullptr}
 
-PyGetSetDef attributes[] = {
+PyGetSetDef questions[] = {
     READ_ONLY("shape", get_shape, "The sizes, as a Size."),
     READ_ONLY("dtype", get_dtype, "The type of the elements."),
     READ_ONLY("device", get_device, "Where the memory is."),
@@ -136,8 +136,6 @@ PyGetSetDef attributes[] = {
     READ_ONLY("ndim", get_ndim, "The number of dimensions."),
     READ_ONLY("itemsize", get_itemsize, "Bytes of one element."),
     READ_ONLY("nbytes", get_nbytes, "Bytes of all elements."),
-    READ_ONLY("_version", get_version, "How often the memory was written in place."),
-    READ_ONLY("_base", get_base, "The tensor this is a view of, or None."),
     READ_ONLY("name", get_name, "None: tensors have no names."),
     READ_ONLY("is_cpu", is_on<DeviceType::CPU>, "Whether the memory is the CPU's."),
     READ_ONLY("is_cuda", is_on<DeviceType::CUDA>, "Whether the memory is a CUDA GPU's."),
@@ -155,9 +153,15 @@ PyGetSetDef attributes[] = {
     READ_ONLY("is_vulkan", is_on<DeviceType::Vulkan>, "Whether the device is of type vulkan."),
     READ_ONLY("is_nested", is_nested, "Whether its examples have sizes of their own."),
     READ_ONLY("is_leaf", get_is_leaf, "Whether no op made this tensor (as far as gradients know)."),
+    {"requires_grad", get_requires_grad, put_requires_grad, "Whether gradients flow to this tensor.", nullptr},
+    {},
+};
+
+PyGetSetDef attributes[] = {
+    READ_ONLY("_version", get_version, "How often the memory was written in place."),
+    READ_ONLY("_base", get_base, "The tensor this is a view of, or None."),
     READ_ONLY("output_nr", get_output_number, "Which result of its op this tensor is."),
     READ_ONLY("retains_grad", get_retains_grad, "Whether backward fills the grad of this non-leaf."),
-    {"requires_grad", get_requires_grad, put_requires_grad, "Whether gradients flow to this tensor.", nullptr},
     {"grad", get_grad, put_grad, "The accumulated gradient, or None.", nullptr},
     {"data", get_data, put_data, "An alias outside of the graph.", nullptr},
     {"_grad", get_grad, put_grad, "The gradient: ``grad`` under another name.", nullptr},
@@ -187,6 +191,7 @@ PyMethodDef methods[] = {
 }  // namespace
 
 void add_tensor_properties() {
+  add_tensor_questions(questions);
   add_tensor_attributes(attributes);
   add_tensor_methods(methods);
 }

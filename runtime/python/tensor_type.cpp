@@ -3,6 +3,9 @@
 // pellucid.Tensor is a Python class derived from TensorBase (src/pellucid/_tensor/tensor.py): it has the methods
 // written in Python, TensorBase the performance-critical ones. tensor_object.h explains the objects' lifetimes.
 #include "python/tensor_type.h"
+
+#include <vector>
+
 #include "core/named_ops.h"
 #include "python/boundary.h"
 
@@ -38,6 +41,18 @@ void add_tensor_attributes(PyGetSetDef* attributes) {
     if (!is_private(attribute->name)) offer_to_overrides(descriptor.get());
   }
   PyType_Modified(&tensor_base_type);
+}
+
+static std::vector<const char*> questions;
+
+void add_tensor_questions(PyMethodDef* methods) {
+  add_tensor_methods(methods);
+  for (PyMethodDef* method = methods; method->ml_name; ++method) questions.push_back(method->ml_name);
+}
+
+void add_tensor_questions(PyGetSetDef* attributes) {
+  add_tensor_attributes(attributes);
+  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) questions.push_back(attribute->name);
 }
 
 namespace {
@@ -144,7 +159,17 @@ PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+PyObject* tensor_questions(PyObject*, PyObject*) {
+  return guarded([] {
+    Object names = own(PyList_New(0));
+    for (const char* name : questions) checked(PyList_Append(names.get(), own(PyUnicode_FromString(name)).get()));
+    return names.leak();
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_tensor_questions", tensor_questions, METH_NOARGS,
+     "The methods and attributes of tensors that depend on geometry, dtype, place and flags alone."},
     {"_swap_tensor_impl", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(swap_tensor_impl)), METH_FASTCALL,
      "_swap_tensor_impl(t1, t2): exchanges the tensors of two objects, not their classes and attributes."},
     {"_as_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(as_subclass)), METH_FASTCALL,

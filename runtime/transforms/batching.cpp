@@ -268,10 +268,12 @@ void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
 
 // ------------------------------------------------------------------------- random ops
 
-// The argument with the result's size, for ops without tensors.
+// Of an op without tensors: the list of sizes, which are the result's.
 std::optional<size_t> size_argument(const OpCall& call) {
-  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
-    if (call.op->schema.arguments[i].name == "size" && call.args[i].tag == Tag::IntList) return i;
+  const Schema& schema = call.op->schema;
+  if (schema.tensor_arguments) return std::nullopt;
+  for (size_t i = 0; i < schema.arguments.size(); ++i)
+    if (schema.arguments[i].type == ArgType::SymIntList && call.args[i].tag == Tag::IntList) return i;
   return std::nullopt;
 }
 

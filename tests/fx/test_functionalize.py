@@ -6,8 +6,12 @@ import pytest
 
 import pellucid as torch
 from pellucid import nn
+from pellucid._C._runtime.gradients import overload_of
 from pellucid.func import functionalize, grad, vmap
 from pellucid.fx.experimental.proxy_tensor import make_fx
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.intrinsics import INTRINSICS
+from tests.func.catalogue import native_calls
 
 
 def writes(graph_module):
@@ -183,3 +187,152 @@ def test_inputs_that_share_memory_are_refused_where_one_is_written():
 def test_an_input_keeps_its_shape():
     with pytest.raises(NotImplementedError, match="changes the shape"):
         make_fx(functionalize(lambda a: a.t_()))(torch.ones(2, 3))
+
+
+DECLARED_VIEWS = sorted(
+    name
+    for name, op in {**REGISTRY, **INTRINSICS}.items()
+    if op.kind == "view" and op.schema.arguments[0].name == "self"
+)
+# Arguments of the views that samples of declared ops do not cover.
+SAMPLES = {
+    "pellucid::as_strided.geometry": None,  # what autograd calls, in place of a view
+    "view_as_real": (torch.complex64,),
+    "view_as_complex": (torch.float32,),
+    "unbind.int": (torch.float32, 1),
+    "split.Tensor": (torch.float32, 2, 1),
+    "split_with_sizes": (torch.float32, [1, 3], 1),
+}
+
+
+def calls_of(name):
+    """(function, tensor) of a view op."""
+    if name not in SAMPLES:
+        return [
+            (lambda x, call=call: call(x)[0], call.tensors()[0].float())
+            for call in native_calls(name)
+        ]
+    if SAMPLES[name] is None:
+        return []
+    dtype, *rest = SAMPLES[name]
+    op = overload_of(name)
+
+    def run(x):
+        made = op(x, *rest)
+        return made if isinstance(made, torch.Tensor) else made[-1]
+
+    return [(run, torch.rand(3, 4, 2).to(dtype))]
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("name", DECLARED_VIEWS)
+def test_every_declared_view_can_be_written_through(name, remove):
+    calls = calls_of(name)
+    assert calls or SAMPLES.get(name, ()) is None
+    for view, x in calls:
+
+        def function(a, view=view):
+            whole = a.clone()
+            shown = view(whole)
+            shown.copy_(shown * 2 + 1)
+            return whole, shown
+
+        try:
+            expected = function(x)
+        except RuntimeError:  # of a view that shows an element twice
+            continue
+        graph = make_fx(functionalize(function, remove=remove))(x)
+        assert not writes(graph)
+        for found, wanted in zip(graph(x), expected, strict=True):
+            assert torch.equal(found, wanted), name
+
+
+# The views of the program, and PyTorch's ops for a write through it.
+WRITTEN = {
+    "t": (lambda x: x[0].t(), ["t", "select_scatter"]),
+    "transpose": (lambda x: x.transpose(0, 2), ["transpose"]),
+    "permute": (lambda x: x.permute(2, 0, 1), ["permute"]),
+    "diagonal": (lambda x: x.diagonal(0, 1, 2), ["diagonal_scatter"]),
+    "chunk": (lambda x: x.chunk(2)[1], ["slice_scatter"]),
+    "split": (lambda x: x.split([1, 3, 2])[1], ["slice_scatter"]),
+    "unbind": (lambda x: x.unbind(1)[2], ["select_scatter"]),
+    "squeeze": (lambda x: x[:1].squeeze(), ["unsqueeze", "slice_scatter"]),
+    "squeeze a dim": (lambda x: x[:1].squeeze(0), ["unsqueeze", "slice_scatter"]),
+    "unsqueeze": (lambda x: x.unsqueeze(1), ["squeeze"]),
+    "view": (lambda x: x.view(-1), ["view"]),
+    "unflatten": (lambda x: x.unflatten(0, (2, 3)), ["view"]),
+    "movedim": (lambda x: x.movedim(0, 1), ["permute"]),
+    "narrow": (lambda x: x.narrow(1, 1, 2), ["slice_scatter"]),
+    "as_strided": (lambda x: x.as_strided((2, 2), (3, 1), 1), ["as_strided_scatter"]),
+    "detach": (lambda x: x.detach(), []),
+    "dtype": (lambda x: x.view(torch.int32), ["view"]),
+    "pairs": (lambda x: torch.view_as_complex(x.view(6, 4, 2, 2)), ["view_as_real"]),
+    "real": (
+        lambda x: torch.view_as_complex(x.view(6, 4, 2, 2)).real,
+        ["select_scatter", "view_as_complex", "view_as_real"],
+    ),
+}
+
+
+def names_in(graph):
+    calls = [n.target for n in graph.graph.nodes if n.op == "call_function"]
+    return [
+        op._schema.name.removeprefix("aten::") for op in calls if hasattr(op, "_schema")
+    ]
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_write_through_a_view_is_recorded_as_by_pytorch(case):
+    view, expected = WRITTEN[case]
+
+    def function(x):
+        whole = x * 1
+        view(whole).zero_()
+        return whole
+
+    graph = make_fx(functionalize(function))(torch.rand(6, 4, 4))
+    x = torch.rand(6, 4, 4)
+    assert torch.equal(graph(x), function(x))
+    names = names_in(graph)
+    after = names[names.index("zero") + 1 :] if "zero" in names else names
+    kept = [n for n in after if n in expected]
+    assert [n for n in expected if n not in kept] == []
+
+
+def test_windows_with_gaps_leave_what_they_do_not_show():
+    def function(x):
+        whole = x * 1
+        whole.unfold(0, 2, 3).mul_(2)
+        return whole
+
+    graph = make_fx(functionalize(function))(torch.rand(8, 2))
+    x = torch.rand(8, 2)
+    assert torch.equal(graph(x), function(x))
+    assert "as_strided_scatter" in names_in(graph)
+
+
+def test_windows_that_overlap_are_refused():
+    def function(x):
+        whole = x * 1
+        whole.unfold(0, 3, 1).mul_(2)
+        return whole
+
+    with pytest.raises(RuntimeError, match=r"share memory"):
+        make_fx(functionalize(function))(torch.rand(8))
+
+
+def test_a_view_op_of_a_program_is_written_by_its_place():
+    with torch.library._scoped_library("functional_views", "FRAGMENT") as library:
+        library.define("corner(Tensor(a) self) -> Tensor(a)")
+        library.impl("corner", lambda x: x[1:, ::2], "CompositeExplicitAutograd")
+        corner = torch.ops.functional_views.corner.default
+
+        def function(x):
+            whole = x * 1
+            corner(whole).mul_(3)
+            return whole
+
+        graph = make_fx(functionalize(function))(torch.rand(4, 6))
+        x = torch.rand(4, 6)
+        assert torch.equal(graph(x), function(x))
+        assert not writes(graph)

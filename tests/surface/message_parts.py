@@ -103,6 +103,14 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
         "Target 5 is out of bounds",
     ),
     (
+        "nn.functional.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 5]))",
+        "Target 5 is out of bounds",
+    ),
+    (
+        "torch.zeros(3).gather(0, torch.tensor([-1]))",
+        "index -1 is out of bounds for dimension 0 with size 3",
+    ),
+    (
         "torch.zeros(3, 4).sum(2)",
         "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
     ),

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._compile.tensor_members import QUESTIONS, TENSOR_PROPERTIES, method_ops
 from pellucid._package.lazy import LazyValue
 
 # C functions whose results depend only on their arguments. They may change lists and
@@ -51,23 +52,10 @@ _CONTEXTS: Final = (
     *(pellucid.no_grad, pellucid.enable_grad, pellucid.set_grad_enabled),
     pellucid.inference_mode,
 )
-# Tensor methods that are not ops and read only compared state.
-_TENSOR_METHODS: Final = frozenset(
-    (
-        *("backward", "size", "dim", "ndimension", "numel", "nelement", "stride"),
-        *("is_contiguous", "detach", "is_floating_point", "is_complex"),
-        *("element_size", "storage_offset", "requires_grad_", "type_as"),
-        *("is_signed", "get_device"),
-    )
-)
+# Tensor methods that are neither ops nor questions; replays compare what they change.
+_COMPARED_METHODS: Final = frozenset(("backward", "requires_grad_"))
 # Attributes of tensors that depend only on state that a replay checks.
-_TENSOR_ATTRIBUTES: Final = frozenset(
-    (
-        *("shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes"),
-        *("requires_grad", "grad", "is_leaf", "T", "mT", "H", "mH", "real", "imag"),
-        *("is_cpu", "is_cuda", "is_meta", "is_sparse", "is_quantized"),
-    )
-)
+_TENSOR_ATTRIBUTES: Final = QUESTIONS | TENSOR_PROPERTIES | {"grad"}
 # Names that the program must not use: other attributes of tensors, and access to
 # objects that is not visible by name. The package's own functions read them only where
 # they do not affect results.
@@ -161,7 +149,7 @@ def _is_pure(function: Any) -> bool:
     if function is sys.setprofile or function is _C._begin_capture:
         return True
     if isinstance(owner, Tensor):
-        return name in _TENSOR_METHODS or name in _op_names()
+        return name in QUESTIONS or name in _COMPARED_METHODS or name in method_ops()
     if isinstance(owner, _PURE_METHODS) or type(owner) in _DICTS:
         return True
     if isinstance(owner, types.ModuleType):
@@ -178,17 +166,6 @@ def _is_pure(function: Any) -> bool:
     if kind in _CONTEXTS and name == "clone":
         return True
     return kind.__name__ == "OverloadSet" or name in _RUNTIME
-
-
-_names_of_ops: set[str] = set()
-
-
-def _op_names() -> set[str]:
-    """The names of tensor methods that are ops."""
-    if not _names_of_ops:
-        for name, *_ in _C._list_ops():
-            _names_of_ops.add(name.rpartition("::")[2].partition(".")[0])
-    return _names_of_ops
 
 
 def is_own(code: types.CodeType) -> bool:

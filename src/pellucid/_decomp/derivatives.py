@@ -62,7 +62,7 @@ def _decompositions(op: OpOverload) -> list[_Run]:
     seen = _C._seen_ops().get(forward.name().removeprefix("aten::"))
     if seen is None or not (seen[0] or seen[3]):
         return taken_apart
-    gradient_op = GradientOp(forward, *seen[:2]) if seen[0] else None
+    gradient_op = GradientOp(forward, seen[0]) if seen[0] else None
     arguments = forward._schema.arguments
     tensors = [a.name for a in arguments if "Tensor" in a.type]
     # Elements of a list count one by one; behind one is a single tensor (index_put).

@@ -149,15 +149,16 @@ class Puts(LoopValues):
         return places, chosen(inside, value, 0)
 
     def _places(self, store: Any) -> list[Any]:
-        """The indices of ``index_put``, of a point's own places None where the others
-        are indices of neighbouring dims.
+        """The indices of ``index_put``, which counts from the end too; of a point's own
+        places None where the others are indices of neighbouring dims.
         """
         from pellucid_compiler.ir.expr import axes_of
+        from pellucid_compiler.ir.indexed import unwrapped
 
         own = [i.attr if i.op == "axis" else None for i in store.place]
         moved = [d for d, a in enumerate(own) if a is None]
         shape = self.attrs.shape
-        places = [_without_wrap(i, n) for i, n in zip(store.place, shape, strict=True)]
+        places = [unwrapped(i, n) for i, n in zip(store.place, shape, strict=True)]
         if moved and moved == list(range(moved[0], moved[-1] + 1)):
             used = sorted({a for d in moved for a in axes_of(places[d])})
             order = [*own[: moved[0]], *used, *own[moved[-1] + 1 :]]
@@ -191,20 +192,3 @@ class Puts(LoopValues):
             return as_long(place)
         shape = [1] * self.rank
         return aten.full(shape, place, dtype=pellucid.int64, device=self.device)
-
-
-def _without_wrap(index: Expr, size: Expr) -> Expr:
-    """``i`` of ``i + size if i < 0 else i``: indexing counts from the end anyway."""
-    from pellucid_compiler.ir.expr import is_const
-
-    if index.op != "select" or index.args[0].op != "lt":
-        return index
-    condition, wrapped, own = index.args
-    is_wrap = (
-        condition.args[0] is own
-        and is_const(condition.args[1], 0)
-        and wrapped.op == "add"
-        and wrapped.args[0] is own
-        and wrapped.args[1] is size
-    )
-    return own if is_wrap else index

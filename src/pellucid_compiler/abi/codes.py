@@ -82,6 +82,13 @@ STATUS: Final = Codes(
     },
 )
 
+LOSS_REDUCTION: Final = Codes(
+    "LossReduction",
+    "What a loss makes of its elements: the names that programs give, in the order of "
+    "the numbers that ops take.",
+    {"none": "", "mean": "", "sum": ""},
+)
+
 # ------------------------------------------------------------------------------- ops
 
 OP_KIND: Final = Codes(

@@ -306,8 +306,25 @@ class ComputeStep:
 
 
 @dataclass(frozen=True)
+class IndexedDim:
+    """The elements of input ``index`` are indices along ``dim``, of the size of dim
+    ``size_dim`` of input ``size_of``; -1: of all its elements in row-major order.
+    ``wraps``: negative ones count from the end.
+    """
+
+    index: ValueNumber
+    dim: UInt8
+    size_of: ValueNumber
+    size_dim: Int8
+    wraps: bool
+
+
+@dataclass(frozen=True)
 class Plan:
-    """``start``: the instructions that run before the first step."""
+    """``start``: the instructions that run before the first step. Where an index is out
+    of bounds, the error ``index_error`` has the text ``index_message`` with the index
+    and the size for ``{}``, or if empty one that says which of ``indexed`` it is.
+    """
 
     name: str
     num_inputs: UInt16
@@ -319,6 +336,8 @@ class Plan:
     outputs: tuple[ValueNumber, ...]
     releases: tuple[tuple[ValueNumber, ...], ...] = field(default=())
     index_error: ErrorName = "IndexError"
+    index_message: str = ""
+    indexed: tuple[IndexedDim, ...] = ()
 
 
 STEPS: Final = Alternatives(
@@ -345,8 +364,7 @@ STEPS: Final = Alternatives(
 _KIND_OF: Final = {record: kind for kind, record in STEPS.records.items()}
 RECORDS: Final = (
     *(Instruction, Message, PlanValue, DimMap, Operand, KernelUse, LocalValue),
-    STEPS,
-    Plan,
+    *(STEPS, IndexedDim, Plan),
 )
 """All records of a plan, each after those that it contains."""
 

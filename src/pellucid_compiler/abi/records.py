@@ -141,8 +141,9 @@ class LateRow:
 class SeenRow:
     """The op that dispatch modes see instead of an op. ``gradient``: the op that
     computes its gradient; ``given``: what the declared gradients read, and after
-    ``name=`` what that op receives besides the op's arguments. ``composed``,
-    ``composed_gradients``: whether there are bodies for the op and for gradients;
+    ``name=`` what that op receives besides the op's arguments; ``reads_results``:
+    whether a result is among these. ``composed``, ``composed_gradients``: whether there
+    are bodies for the op and for gradients;
     ``numbers``: whether another overload takes a number there, ``gt.Scalar``
     (declare/seen.py).
     """
@@ -150,6 +151,7 @@ class SeenRow:
     op: str
     gradient: str
     given: str
+    reads_results: bool
     composed: bool
     composed_gradients: bool
     numbers: bool

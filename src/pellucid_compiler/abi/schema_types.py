@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from pellucid_compiler.abi.codes import LOSS_REDUCTION
 from pellucid_compiler.abi.dtypes import ALIASES, CODES, NUMBERS
 
 
@@ -72,7 +73,7 @@ IGNORED_WORDS: Final = frozenset(OBJECT_WORDS) | {
 }
 
 NAMED_DEFAULTS: Final = {
-    "Mean": 1,
+    "Mean": LOSS_REDUCTION["mean"],
     "contiguous_format": 0,
     "strided": 0,
     **{name: NUMBERS[name] for name in CODES},

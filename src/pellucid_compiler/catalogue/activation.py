@@ -25,6 +25,7 @@ from pellucid_compiler.ir.dtypes import is_complex
     "sigmoid(Tensor self) -> Tensor",
     int_to_float=True,
     backward="sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+    backward_reads="output=result",
     aliases=("special_expit",),
     core=True,
 )
@@ -122,6 +123,7 @@ def relu6(x):
     method=False,
     backward="leaky_relu_backward(Tensor grad_output, Tensor self, Scalar "
     "negative_slope, bool self_is_result) -> Tensor",
+    backward_reads="self_is_result=False",
     core=True,
     also=("nn.functional.leaky_relu_",),
 )
@@ -137,6 +139,7 @@ def leaky_relu(x, negative_slope):
     method=False,
     backward="elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar "
     "input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    backward_reads="is_result=False, self_or_result=self",
     core=True,
     also=("nn.functional.elu_",),
 )
@@ -261,6 +264,7 @@ def _(x, approximate, y):
     method=False,
     backward="log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
     "Tensor",
+    backward_reads="buffer=empty()",
     inplace=False,
 )
 def log_sigmoid(x):

@@ -27,6 +27,7 @@ from pellucid_compiler.ir.dtypes import HALF
     out=False,
     backward="_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, "
     "Tensor cdist) -> Tensor",
+    backward_reads="cdist=result",
     backward_out="out",
     core=True,
 )

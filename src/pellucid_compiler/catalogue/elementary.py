@@ -219,6 +219,7 @@ def cosh_op(x):
     "tanh(Tensor self) -> Tensor",
     int_to_float=True,
     backward="tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+    backward_reads="output=result",
     core=True,
 )
 def tanh_op(x):

@@ -1,9 +1,9 @@
 """Elementwise losses: a distance of input and target, reduced to its mean or sum."""
 
-from pellucid_compiler.catalogue.loss import MEAN, reduce_loss
+from pellucid_compiler.catalogue.loss import reduce_loss
 from pellucid_compiler.catalogue.real_only import refuse_bool, require_real
 from pellucid_compiler.composites import api
-from pellucid_compiler.composites.losses import reduced
+from pellucid_compiler.composites.losses import MEAN, reduced
 from pellucid_compiler.declare import (
     cast,
     exp,
@@ -208,7 +208,7 @@ def _of_logits(grad, self, target, weight, pos_weight, reduction):
     if weight is not None or pos_weight is not None:
         return NotImplemented
     slope = (self.sigmoid() - target) * grad
-    return api.ops.aten.div_.Scalar(slope, self.numel()) if reduction == 1 else slope
+    return api.ops.aten.div_.Scalar(slope, self.numel()) if reduction == MEAN else slope
 
 
 binary_cross_entropy_with_logits.gradients_seen_as(self=_of_logits)

@@ -93,6 +93,7 @@ intrinsic(
     """,
     "intrinsics::view_dtype",
     method=True,
+    seen=True,
 )
 _TO = """The tensor in another dtype or on another device; the same tensor if nothing
 changes and ``copy`` is false. ``to.other`` takes both from a tensor."""

@@ -36,6 +36,7 @@ from pellucid_compiler.declare import (
     method=False,
     backward="embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
     "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    backward_reads="num_weights=rows(weight)",
     backward_out="out",
     core=("embedding", "embedding_dense_backward"),
 )
@@ -83,7 +84,10 @@ def _inverse_counts(weight, indices):
     )
 
 
-@loop("take(Tensor self, Tensor index) -> Tensor")
+_FLAT_MESSAGE = "out of range: tried to access index {} on a tensor of {} elements."
+
+
+@loop("take(Tensor self, Tensor index) -> Tensor", index_message=_FLAT_MESSAGE)
 def take(x, index):
     """The elements of flattened ``x`` at ``index``."""
     require(
@@ -103,6 +107,7 @@ take.gradients_seen_as(
 @loop(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     inplace=True,
+    index_message=_FLAT_MESSAGE,
     out=False,
     forms=(
         "put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, "

@@ -5,6 +5,7 @@ classification.
 from pellucid_compiler.catalogue.normalization import log_softmax
 from pellucid_compiler.catalogue.real_only import require_real
 from pellucid_compiler.composites import api
+from pellucid_compiler.composites.losses import MEAN, NONE, SUM
 from pellucid_compiler.declare import (
     INF,
     ask,
@@ -28,7 +29,7 @@ from pellucid_compiler.declare import (
 )
 from pellucid_compiler.ir.dtypes import HALF
 
-NONE, MEAN, SUM = range(3)  # the numbers of reductions in schemas
+LABEL_MESSAGE = "Target {} is out of bounds."
 
 
 def _nll_node(x, target, *rest):
@@ -46,6 +47,7 @@ def _nll_node(x, target, *rest):
     out=False,
     node=_nll_node,
     autocast="float32",
+    index_message=LABEL_MESSAGE,
 )
 def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     """``-log softmax(x)[target]``; the class dim is 1, or 0 for a single sample.
@@ -137,6 +139,7 @@ def _seen_of_all(x, target, weight, reduction, ignore_index, dim):
     namespace="nn",
     node=_nll_node,
     autocast="float32",
+    index_message=LABEL_MESSAGE,
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
@@ -180,7 +183,8 @@ def reduce_loss(loss, reduction, count):
     """The sum, the sum over ``count``, or every element of ``loss``."""
     require(
         reduction in (NONE, MEAN, SUM),
-        f"{reduction} is not a reduction: give 0 (none), 1 (mean) or 2 (sum)",
+        f"{reduction} is not a reduction: give {NONE} (none), {MEAN} (mean) or {SUM} "
+        "(sum)",
         error=ValueError,
     )
     if reduction == NONE:

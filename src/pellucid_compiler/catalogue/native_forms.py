@@ -8,7 +8,7 @@ backward. The layers' declarations name them (``seen_as``).
 from pellucid_compiler.catalogue.attention import attention
 from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.convolution import CONVOLUTIONS, TRANSPOSED
-from pellucid_compiler.catalogue.loss import NONE, nll_with_weight
+from pellucid_compiler.catalogue.loss import LABEL_MESSAGE, nll_with_weight
 from pellucid_compiler.catalogue.normalization import (
     group_norm,
     layer_norm,
@@ -20,6 +20,7 @@ from pellucid_compiler.catalogue.normalization import (
 from pellucid_compiler.catalogue.pooling import ADAPTIVE_MEANS
 from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.statistics import moments
+from pellucid_compiler.composites.losses import NONE
 from pellucid_compiler.declare import (
     cast,
     const,
@@ -56,6 +57,7 @@ def _require_same_dtype(name, half_to_float):
     rare=True,
     backward="_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
     "ScalarType input_dtype) -> Tensor",
+    backward_reads="output=result, input_dtype=dtype(grad)",
     backward_out="",
     core=True,
 )
@@ -71,6 +73,7 @@ def _softmax(x, dim, half_to_float):
     rare=True,
     backward="_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
     "ScalarType input_dtype) -> Tensor",
+    backward_reads="output=result, input_dtype=dtype(grad)",
     backward_out="",
     core=True,
 )
@@ -145,10 +148,12 @@ def _declare_nll(dims, rank):
             "-> (Tensor(a!), Tensor(b!))",
         ),
         node=f"NllLoss{dims.upper()}Backward0",
+        index_message=LABEL_MESSAGE,
         rare=True,
         backward=f"nll_loss{dims}_backward(Tensor grad_output, Tensor self, Tensor "
         f"target, Tensor? weight, int reduction, SymInt ignore_index, Tensor "
         f"total_weight) -> Tensor",
+        backward_reads="total_weight=result1",
     )
     def nll_loss_forward(x, target, weight, reduction, ignore_index):
         """``nll_loss`` and the sum of the weights that it divides by."""
@@ -174,6 +179,7 @@ _declare_nll("2d", (4,))
     "SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
     "transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> "
     "(Tensor, Tensor, Tensor)",
+    backward_reads="bias_sizes=channels(bias)",
     backward_out="out",
     core=("convolution", "convolution_backward"),
 )
@@ -240,6 +246,7 @@ for _dims in (2, 3):
     "Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, "
     "float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    backward_reads="out=result, logsumexp=result1",
     backward_out="",
     tags="nondeterministic_seeded",
 )

@@ -237,6 +237,7 @@ def _declare_max_pool(dims):
         backward=f"{own}{name}_with_indices_backward(Tensor grad_output, Tensor self, "
         f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        backward_reads="indices=result1",
         core=_CORE,
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
@@ -569,6 +570,7 @@ def _declare_adaptive(dims):
         autocast="float32" if dims == 3 else "",
         backward=f"{own}{greatest_name}_backward(Tensor grad_output, Tensor self, "
         "Tensor indices) -> Tensor",
+        backward_reads="indices=result1",
     )
     def adaptive_max_pool(x, output_size):
         """The greatest elements of windows that cover the last dims evenly, and their

@@ -57,6 +57,7 @@ def _declare_linear(name, dims):
         method=False,
         layout="images",
         backward=_gradient(name, dims),
+        backward_reads="input_size=sizes(self)",
     )
     def upsample_linear(x, size, align_corners, *scales):
         """Linear interpolation at the centers (or corners) of the output's pixels."""
@@ -123,6 +124,7 @@ def _declare_nearest(dims, exact):
         method=False,
         layout="images",
         backward=_gradient(name, dims, corners=False),
+        backward_reads="input_size=sizes(self)",
     )
     def upsample_nearest(x, size, *scales):
         """The input's pixel that contains an output pixel's corner (exact: center)."""
@@ -169,6 +171,7 @@ def _cubic_weights(t):
     method=False,
     layout="images",
     backward=_gradient("upsample_bicubic2d", 2),
+    backward_reads="input_size=sizes(self)",
 )
 def upsample_bicubic2d(x, size, align_corners, *scales):
     """Cubic convolution over 4 x 4 pixels; pixels outside equal those of the border."""

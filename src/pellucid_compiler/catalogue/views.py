@@ -24,6 +24,8 @@ from pellucid_compiler.declare import (
     wrap_index,
 )
 
+_LAST = 2**63 - 1  # as the end of a slice: PyTorch's number for none
+
 
 @view("alias(Tensor(a) self) -> Tensor(a)", method=False, function=False, core=True)
 def alias(x):
@@ -154,6 +156,7 @@ def expand(x, size, implicit):
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     backward="select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
     "SymInt index) -> Tensor",
+    backward_reads="input_sizes=sizes(self)",
     backward_out="out",
     core=True,
 )
@@ -185,6 +188,8 @@ def select_op(x, dim, index):
     function=False,
     backward="slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
     "SymInt start, SymInt end, SymInt step) -> Tensor",
+    backward_reads="input_sizes=sizes(self), start=known(start, 0), "
+    f"end=known(end, {_LAST})",
     backward_out="out",
     core=True,
 )
@@ -299,6 +304,7 @@ def squeeze_given(x, dim):
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
     backward="diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, "
     "int dim1, int dim2) -> Tensor",
+    backward_reads="input_sizes=sizes(self)",
     backward_out="out",
     core=True,
 )
@@ -326,6 +332,7 @@ def diagonal(x, offset, dim1, dim2):
     function=False,
     backward="unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int "
     "size, int step) -> Tensor",
+    backward_reads="input_sizes=sizes(self), dim=dimension",
     backward_out="out",
     symbolic=("size", "step"),
 )

@@ -2,17 +2,18 @@
 
 from math import pi
 
+from pellucid_compiler.abi.codes import LOSS_REDUCTION
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.distances import pairwise_distance
 
-_NONE, _MEAN, _SUM = range(3)  # the numbers of reductions in schemas
+NONE, MEAN, SUM = map(LOSS_REDUCTION.__getitem__, ("none", "mean", "sum"))
 
 
 def reduced(loss, reduction):
     """Every element of ``loss``, their mean or their sum."""
-    if reduction == _NONE:
+    if reduction == NONE:
         return loss
-    return loss.sum() if reduction == _SUM else loss.mean()
+    return loss.sum() if reduction == SUM else loss.mean()
 
 
 @composite(

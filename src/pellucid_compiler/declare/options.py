@@ -47,9 +47,12 @@ The backward graph, and what dispatch modes see:
 
 ``backward``       the schema of the op that computes the gradient in PyTorch: it runs
                    the op's own derivative, and dispatch modes see it instead. Its
-                   arguments are those of the op by name, ``grad...`` and the op's
-                   results; see pellucid/_C/_runtime/gradients.py. Or a call of a
+                   arguments are the gradient, those of the op by name, a mask of the
+                   wanted gradients, and what ``backward_reads`` says. Or a call of a
                    gradient op that another op declares: see seen.py
+``backward_reads`` arguments of that op that the op itself does not have:
+                   ``"output=result, input_sizes=sizes(self)"``; see
+                   pellucid/_C/_runtime/gradient_arguments.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``node``           the name of its node in the backward graph if PyTorch's is not
                    the op's name and 0; or a function of the call's key
@@ -63,6 +66,8 @@ How it runs:
                    of its shape as the first tensor; ``"images"``, channels last if one
                    of the first two tensors is
 ``index_error``    the error type of an index out of bounds (IndexError)
+``index_message``  its text, with ``{}`` for the index and the size, if it is not to
+                   say which dim the index is of
 ``draws``          for a random op: 32-bit words per element, or a function of the
                    tensors' dtypes; the body gets them as one more argument, a tuple
 ``inverse``        for a join: the inverse view
@@ -113,6 +118,7 @@ class Options(NamedTuple):
     copy_method: bool = False
     # The backward graph, and what dispatch modes see
     backward: str = ""
+    backward_reads: str = ""
     backward_out: str = "grad_input"
     node: str | Callable[..., str] = ""
     core: bool | tuple[str, ...] = False
@@ -120,6 +126,7 @@ class Options(NamedTuple):
     # How it runs
     layout: str = ""
     index_error: type[Exception] = IndexError
+    index_message: str = ""
     draws: int | Callable[..., int] = 0
     inverse: str = ""
     # What the build prepares and tests draw

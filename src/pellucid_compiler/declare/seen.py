@@ -23,6 +23,7 @@ Called by ``pellucid/_decomp``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pellucid_compiler.abi.records import SeenRow
     from pellucid_compiler.declare.op import Op
 
+_RESULT = re.compile(r"=result\d*\b")
 _NO_RULES: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 
@@ -64,8 +66,15 @@ def seen_rows(ops: Iterable[Op]) -> Iterator[SeenRow]:
 
     from pellucid_compiler.abi.records import SeenRow
 
+    ops = list(ops)
+    reads = {
+        named_gradient(op.options.backward)[0]: op.options.backward_reads
+        for op in ops
+        if declares_gradient(op.options.backward)
+    }
     for op in ops:
         gradient, given = named_gradient(op.options.backward)
+        given = _joined(reads.get(gradient, ""), given)
         rules = op.seen.gradients
         read = dict.fromkeys(
             n for rule in rules.values() for n in signature(rule).parameters
@@ -74,12 +83,27 @@ def seen_rows(ops: Iterable[Op]) -> Iterator[SeenRow]:
             op=op.full_name,
             gradient=gradient,
             given=", ".join([*read, *filter(None, [given])]),
+            reads_results="result" in read or _RESULT.search(given) is not None,
             composed=op.seen.body is not None,
             composed_gradients=bool(rules),
             numbers=_has_number_forms(op),
         )
         if gradient or row.composed or row.composed_gradients or row.numbers:
             yield row
+
+
+def _joined(declared: str, given: str) -> str:
+    """What a gradient op receives: as declared with it, unless a call of it says
+    otherwise.
+    """
+    import ast
+
+    words: dict[str | None, str] = {}
+    for text in (declared, given):
+        call = ast.parse(f"given({text})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        words |= {word.arg: ast.unparse(word) for word in call.keywords}
+    return ", ".join(words.values())
 
 
 def _has_number_forms(op: Op) -> bool:

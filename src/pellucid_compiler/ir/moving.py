@@ -19,7 +19,7 @@ def moves_elements(graph: Graph) -> bool:
 
 def last_to_compute(graph: Graph) -> Node | None:
     """The last node that does more than move elements."""
-    return next((n for n in reversed(graph.nodes) if not _moves(n)), None)
+    return next((n for n in reversed(graph.nodes) if not moves(n)), None)
 
 
 def reads_places(graph: Graph) -> bool:
@@ -36,7 +36,8 @@ def reads_places(graph: Graph) -> bool:
     return is_loaded(*found) or any(map(reads_places, bodies))
 
 
-def _moves(node: Node) -> bool:
+def moves(node: Node) -> bool:
+    """Whether a node only moves elements."""
     if node.primitive is CALL:
         return moves_elements(node.attrs.body)
     if node.primitive is not LOOP:

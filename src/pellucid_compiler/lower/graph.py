@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pellucid_compiler.abi.plan import (
-    Plan,
-)
+from pellucid_compiler.abi.plan import IndexedDim, Plan
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.expr import Expr, symbols
 from pellucid_compiler.ir.graph import Graph, Node, Requirement
+from pellucid_compiler.ir.indexed import indexed_dims
 from pellucid_compiler.ir.primitives import LOOP, NONZERO
 from pellucid_compiler.lower.bodies import NotAffine
 from pellucid_compiler.lower.builder import PlanBuilder
@@ -47,6 +46,7 @@ def lower_graph(
     guards: Iterable[tuple[Expr, bool]] = (),
     may_alias: bool = False,
     index_error: str = "IndexError",
+    index_message: str = "",
     images: bool = False,
     contracts: bool = True,
     observe: Observer | None = None,
@@ -54,11 +54,11 @@ def lower_graph(
     """The plan of ``graph``; ``sources`` binds numbers, sizes come from the inputs.
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
-    ``index_error``: the error for an index out of bounds. ``images``: its inputs and
-    results may be channels-last. ``contracts``: sums of products run as matrix
-    products, whose bits differ from those of sums; without it this is a group of
-    recorded ops, whose results must be those of the ops. ``observe`` receives each
-    pass.
+    ``index_error``, ``index_message``: the error for an index out of bounds.
+    ``images``: its inputs and results may be channels-last. ``contracts``: sums of
+    products run as matrix products, whose bits differ from those of sums; without it
+    this is a group of recorded ops, whose results must be those of the ops. ``observe``
+    receives each pass.
     """
     final = run_passes(
         graph, op_passes(may_alias, reads_outputs=not contracts), observe
@@ -69,8 +69,25 @@ def lower_graph(
     for condition, expected in guards:
         builder.registers.guard(condition, expected)
     _GraphLowering(final, builder, may_alias, contracts).run()
-    plan = replace(builder.finish(final.outputs), index_error=index_error)
+    plan = replace(
+        builder.finish(final.outputs),
+        index_error=index_error,
+        index_message=index_message,
+        indexed=_indexed(graph),
+    )
     return Lowered(plan, builder.kernels)
+
+
+def _indexed(graph: Graph) -> tuple[IndexedDim, ...]:
+    """Which inputs hold indices: as declared, before passes fuse the loops."""
+    return tuple(
+        IndexedDim(r.index, r.dim, r.size_of, _or_all(r.size_dim), r.wraps)
+        for r in indexed_dims(graph)
+    )
+
+
+def _or_all(dim: int | None) -> int:
+    return -1 if dim is None else dim
 
 
 def _lower_body(graph: Graph, builder: PlanBuilder) -> None:

@@ -45,6 +45,7 @@ class GraphOp(KeyedOp):
 
     hints: Mapping[str, Any]
     index_error: str = "IndexError"
+    index_message: str = ""
     saving_graph: Graph | None = None
     differentiated: Graph | None = None
     is_derivative: bool = False
@@ -103,6 +104,7 @@ class GraphOp(KeyedOp):
             guards=tuple(self.guards.items()),
             may_alias=may_alias,
             index_error=self.index_error,
+            index_message=self.index_message,
             images=self.images,
             contracts=self.anchor is None,
             observe=observe,
@@ -137,6 +139,7 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
         hints=call.env,
         node=op.node_name(call.key),
         index_error=op.options.index_error.__name__,
+        index_message=op.options.index_message,
         saving_graph=saving_graph,
         images=op.options.layout == "images",
     )

@@ -1,9 +1,9 @@
 """The bodies of PyTorch's gradient ops, ``gelu_backward`` and its kin.
 
 A declaration names its gradient op (``backward=``); the name stores no formula. The
-body of that op is made here: its arguments are matched by name with those of the
-forward op, and the derivative that the forward op has gives the gradients. Where modes
-watch, ``_decomp`` does the reverse. Found by composites.py.
+body of that op is made here: its arguments tell those of the forward op
+(``gradient_arguments.py``), and the derivative that the forward op has gives the
+gradients. Where modes watch, ``_decomp`` does the reverse. Found by composites.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._C._runtime.gradient_arguments import reading_of
+from pellucid._C._runtime.gradient_arguments import (
+    declared_reads,
+    forward_argument,
+    is_mask,
+    of_size,
+    result_number,
+)
 from pellucid._ops import OpOverload
 from pellucid_compiler.composites.gradients import recorded_gradients
 
@@ -27,11 +33,6 @@ def overload_of(full_name: str) -> OpOverload:
     return found
 
 
-def stand_in(grad: Tensor, size: Sequence[int]) -> Tensor:
-    """For a tensor of which the derivative reads the sizes alone."""
-    return grad.new_zeros(()).expand(list(size))
-
-
 class _Given(NamedTuple):
     """A gradient op's call as one of the forward op."""
 
@@ -42,40 +43,42 @@ class _Given(NamedTuple):
 
 
 def _given(
-    forward: OpOverload, names: Sequence[str], args: Sequence[Any], count: int
+    forward: OpOverload, arguments: Sequence[Any], args: Sequence[Any], count: int
 ) -> _Given:
     """The call of ``forward`` whose gradients the gradient op gives, ``count`` of them
-    unless its ``output_mask`` says otherwise.
+    unless its mask says otherwise.
     """
     grad, *rest = args
     declared = forward._schema.arguments
-    called_so = frozenset(a.name for a in declared)
+    reads = declared_reads(forward.name().removeprefix("aten::"))
     found: dict[str, Any] = {}
     results: dict[int, Any] = {}
-    for name, value in zip(names[1:], rest, strict=True):
-        row = reading_of(name, called_so)
-        if row.sizes is not None:
-            found[str(row.argument)] = stand_in(grad, row.sizes(grad, value))
-        elif row.result is not None:
-            results[row.result] = value
-        else:
-            found[row.argument or name] = value
+    mask = [True] * count
+    for argument, value in zip(arguments[1:], rest, strict=True):
+        read = reads.get(argument.name)
+        if is_mask(argument):
+            mask = value
+        elif read is None:
+            found[argument.name] = value
+        elif (number := result_number(read)) is not None:
+            results[number] = value
+        elif (told := forward_argument(read, grad, value)) is not None:
+            found[told[0]] = told[1]
     first = next(a.name for a in declared if "Tensor" in a.type)
     if first not in found:  # of the result's size
-        found[first] = stand_in(grad, results[0].shape)
+        found[first] = of_size(grad, results[0].shape)
     values = [found[a.name] if a.name in found else _unread(a, grad) for a in declared]
     tensors = [a.name for a in declared if "Tensor" in a.type]
-    mask = found.get("output_mask", [True] * count)
     wanted = [bool(k < len(mask) and mask[k]) for k in range(len(tensors))]
     return _Given(grad, values, (results.get(0), results.get(1)), wanted)
 
 
 def _unread(argument: Any, grad: Tensor) -> Any:
     """For an argument that the gradient does not depend on, or that its size tells."""
-    if argument.name == "output_size":
-        return list(grad.shape[-argument.N :])
     if argument.has_default_value():
         return argument.default
+    if argument.N:  # sizes of the result
+        return list(grad.shape[-argument.N :])
     return {"Scalar": 0, "bool": False}.get(argument.type)
 
 
@@ -94,13 +97,12 @@ def _body(
 ) -> Callable[..., Any]:
     forward = overload_of(forward_name)
     schema = overload_of(name)._schema
-    names = [a.name for a in schema.arguments]
     keyword_only = [a.name for a in schema.arguments if a.kwarg_only]
 
     def body(*args: Any, **kwargs: Any) -> Any:
         ordered = (*args, *(kwargs[n] for n in keyword_only))
         count = len(schema.returns)
-        found = gradients(forward, _given(forward, names, ordered, count))
+        found = gradients(forward, _given(forward, schema.arguments, ordered, count))
         if count == 1:
             return _required(found[0], forward, ordered[0])
         return tuple(found[:count])

@@ -12,36 +12,16 @@ from types import WrapperDescriptorType as SlotType
 from typing import Any, Final, NamedTuple
 
 from pellucid import _C, Tensor
+from pellucid._compile.tensor_members import (
+    QUESTIONS,
+    TENSOR_PROPERTIES,
+    any_ends_graph,
+    ends_graph,
+    method_ops,
+)
 from pellucid._ops import OpOverload, OpOverloadPacket
 
-# Queries that a tensor without data can answer.
-_QUESTIONS: Final = frozenset(
-    (
-        *("shape", "dtype", "ndim", "size", "dim", "ndimension", "numel", "nelement"),
-        *("stride", "storage_offset", "is_contiguous", "is_floating_point", "layout"),
-        *("is_complex", "is_signed", "element_size", "itemsize", "nbytes", "__len__"),
-        *("requires_grad", "is_leaf", "is_same_size", "is_inference", "is_conj"),
-        *("is_neg", "is_quantized", "is_sparse", "is_nested", "is_mkldnn", "is_cuda"),
-        *("is_sparse_csr", "is_xpu", "is_mps", "is_mtia", "is_xla", "dim_order"),
-    )
-)
-# Those for which a tensor without data would report the meta device.
-ON_CPU: Final = {"is_cpu": True, "is_meta": False, "get_device": -1}
-# They return an address, a history or data, or change the tensor's type.
-_ENDS: Final = frozenset(
-    (
-        *("item", "tolist", "numpy", "backward", "data_ptr", "const_data_ptr"),
-        *("register_hook", "register_post_accumulate_grad_hook", "retain_grad"),
-        *("untyped_storage", "storage", "set_", "resize_", "resize_as_", "resize"),
-        *("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"),
-        *("as_strided_", "requires_grad_", "detach_", "apply_", "map_", "map2_"),
-        *("share_memory_", "is_shared", "pin_memory", "is_set_to", "_buffer", "equal"),
-        *("allclose", "is_nonzero", "as_subclass", "output_nr", "retains_grad"),
-        *("__bool__", "__int__", "__float__", "__index__", "__complex__", "new"),
-    )
-)
-# Properties that are ops; others are read directly.
-_VIEWS: Final = frozenset(("T", "H", "mT", "mH", "real", "imag"))
+# Methods written in Python over ops, which are recorded as themselves.
 _OWN_METHODS: Final = frozenset(
     (
         *("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "conj", "cpu"),
@@ -57,6 +37,8 @@ _OPERATORS: Final[dict[str, Any]] = {
     "matmul": operator.matmul,
     "neg": operator.neg,
 }
+# Slots whose results are numbers; of these alone `operator` has a function.
+_NUMBERS: Final = ("__index__",)
 _FROM_DATA: Final = frozenset(("tensor", "as_tensor", "asarray", "from_numpy"))
 
 
@@ -87,12 +69,16 @@ def _describe(func: Any) -> Description:
     name = getattr(func, "__name__", None) or type(func).__name__
     if name in ("__get__", "__set__", "__delete__"):
         return _of_property(name, func.__self__.__name__)
-    if name in _QUESTIONS or name in ON_CPU:
+    if name in QUESTIONS:
         return Description("question", name)
-    if name in _ENDS:
-        return Description("end", name)
     if isinstance(func, OpOverload | OpOverloadPacket):
-        return Description("call", str(func), target=func)
+        overloads = [func]
+        if isinstance(func, OpOverloadPacket):
+            overloads = [getattr(func, name) for name in func.overloads()]
+        kind = "end" if any_ends_graph(overloads) else "call"
+        return Description(kind, str(func), target=func)
+    if ends_graph(name):
+        return Description("end", name)
     if isinstance(func, BuiltinMethodType):
         kind = "data" if name in _FROM_DATA else "call"
         return Description(kind, name, target=func)
@@ -102,8 +88,8 @@ def _describe(func: Any) -> Description:
         is_method = name in _OWN_METHODS and getattr(Tensor, name, None) is func
         return Description("call" if is_method else "end", name, "call_method", name)
     module = getattr(func, "__module__", "")
-    is_op = isinstance(func, _C_OVERRIDABLE) and not module.startswith(_NOT_OPS)
-    return Description("call" if is_op else "end", name, target=func)
+    is_call = isinstance(func, _C_OVERRIDABLE) and not module.startswith(_NOT_OPS)
+    return Description("call" if is_call else "end", name, target=func)
 
 
 _C_OVERRIDABLE: Final = type(_C.overridable(lambda: None))
@@ -113,9 +99,9 @@ _NOT_OPS: Final = ("pellucid.autograd", "pellucid._higher_order")
 def _of_property(access: str, name: str) -> Description:
     if access != "__get__":
         return Description("end", f"setting {name}", is_property=True)
-    if name in _QUESTIONS or name in ON_CPU or name == "device":
+    if name in QUESTIONS:
         return Description("question", name, is_property=True)
-    if name not in _VIEWS:
+    if name not in TENSOR_PROPERTIES:
         return Description("end", name, is_property=True)
     return Description("call", name, target=getattr, is_property=True)
 
@@ -124,7 +110,10 @@ def _of_method(name: str) -> Description:
     if name in _OPERATORS:
         return Description("call", name, target=_OPERATORS[name])
     if not name.startswith("__"):
-        return Description("call", name, "call_method", name)
+        kind = "call" if name in method_ops() else "end"
+        return Description(kind, name, "call_method", name)
+    if name in _NUMBERS:
+        return Description("end", name)
     plain = name.strip("_")
     for candidate in (plain, f"{plain}_"):
         function = getattr(operator, candidate, None)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._compile.capture.callables import ON_CPU, Description, describe
+from pellucid._compile.capture.callables import Description, describe
 from pellucid._compile.capture.segment import (
     Call,
     NotRecordable,
@@ -23,6 +23,7 @@ from pellucid._compile.capture.segment import (
     fill,
 )
 from pellucid._compile.state import set_capture
+from pellucid._compile.tensor_members import ON_CPU
 from pellucid.overrides import TorchFunctionMode
 from pellucid.utils import _pytree as pytree
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.fx.experimental.view_writes import View, copying_form, op_name
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.utils import _pytree as pytree
@@ -32,22 +33,10 @@ class Memory:
         self.version = 0
 
 
-class _View:
-    """A call that returns a view: ``part`` is the result's index if it has several."""
-
-    def __init__(self, func: Any, rest: Any, kwargs: Any, part: int | None) -> None:
-        self.func, self.rest, self.kwargs, self.part = func, rest, kwargs, part
-
-    def of(self, whole: Tensor) -> Tensor:
-        made = self.func(whole, *self.rest, **self.kwargs)
-        found: Tensor = made if self.part is None else made[self.part]
-        return found
-
-
 class Alias:
     """A tensor of the program: memory and a chain of views."""
 
-    def __init__(self, memory: Memory, views: Sequence[_View], current: Tensor) -> None:
+    def __init__(self, memory: Memory, views: Sequence[View], current: Tensor) -> None:
         self.memory, self.views, self.current = memory, tuple(views), current
         self.version = memory.version
 
@@ -64,12 +53,12 @@ class Alias:
         if self.views:
             wholes = self._wholes(self.views[:-1])
             for view, whole in zip(reversed(self.views), reversed(wholes), strict=True):
-                value = _replaced(view, whole, value)
+                value = view.written(whole, value)
         self.memory.current = value
         self.memory.version += 1
         self.version = self.memory.version
 
-    def _wholes(self, views: Sequence[_View]) -> list[Tensor]:
+    def _wholes(self, views: Sequence[View]) -> list[Tensor]:
         """The memory's value, and the value after each view of the chain."""
         found = [self.memory.current]
         for view in views:
@@ -77,121 +66,10 @@ class Alias:
         return found
 
 
-def _replaced(view: _View, whole: Tensor, value: Tensor) -> Tensor:
-    """``whole`` with ``value`` in the elements of the view."""
-    undo = _UNDONE.get(_name(view.func).removesuffix("_copy"))
-    if undo is None:
-        raise NotImplementedError(
-            f"functionalize: a write through {view.func} has no functional form; "
-            "write to the tensor that it is a view of"
-        )
-    found: Tensor = undo(view, whole, value)
-    return found
-
-
-def _name(func: Any) -> str:
-    name: str = func._schema.name.rpartition("::")[2]
-    return name
-
-
-def _given(view: _View, number: int, name: str, default: Any) -> Any:
-    """An argument of the view, counted after the tensor."""
-    if number < len(view.rest):
-        return view.rest[number]
-    return view.kwargs.get(name, default)
-
-
-def _by(view: _View, name: str, overload: str = "default") -> Any:
-    """The op of this name, in its copying form if views are removed."""
-    copies = _name(view.func).endswith("_copy")
-    return getattr(getattr(_aten, f"{name}_copy" if copies else name), overload)
-
-
-def _reshaped(view: _View, whole: Tensor, value: Tensor) -> Any:
-    if _name(view.func).endswith("_copy"):
-        return _aten.view_copy.default(value.contiguous(), list(whole.shape))
-    return value.reshape(list(whole.shape))
-
-
-def _of_dtype(view: _View, whole: Tensor, value: Tensor) -> Any:
-    if not isinstance(view.rest[0], pellucid.dtype):
-        return _reshaped(view, whole, value)
-    return _by(view, "view", "dtype")(value, whole.dtype)
-
-
-def _permuted(view: _View, whole: Tensor, value: Tensor) -> Any:
-    dims = [d % whole.dim() for d in _given(view, 0, "dims", ())]
-    return _by(view, "permute")(value, [dims.index(k) for k in range(len(dims))])
-
-
-def _transposed(view: _View, whole: Tensor, value: Tensor) -> Any:
-    return view.of(value)
-
-
-def _squeezed(view: _View, whole: Tensor, value: Tensor) -> Any:
-    return _by(view, "squeeze", "dim")(value, _given(view, 0, "dim", 0))
-
-
-def _selected(view: _View, whole: Tensor, value: Tensor) -> Any:
-    dim, index = _given(view, 0, "dim", 0), _given(view, 1, "index", 0)
-    return _aten.select_scatter.default(whole, value, dim, index)
-
-
-def _unbound(view: _View, whole: Tensor, value: Tensor) -> Any:
-    dim = _given(view, 0, "dim", 0)
-    return _aten.select_scatter.default(whole, value, dim, view.part)
-
-
-def _sliced(view: _View, whole: Tensor, value: Tensor) -> Any:
-    names = {"dim": 0, "start": None, "end": None, "step": 1}
-    places = [_given(view, k, name, names[name]) for k, name in enumerate(names)]
-    return _aten.slice_scatter.default(whole, value, *places)
-
-
-def _split(view: _View, whole: Tensor, value: Tensor) -> Any:
-    sizes, dim = view.rest[0], _given(view, 1, "dim", 0)
-    part = view.part or 0
-    start = sum(sizes[:part]) if isinstance(sizes, list | tuple) else sizes * part
-    end = start + value.shape[dim]
-    return _aten.slice_scatter.default(whole, value, dim, start, end)
-
-
-def _on_diagonal(view: _View, whole: Tensor, value: Tensor) -> Any:
-    names = {"offset": 0, "dim1": 0, "dim2": 1}
-    places = [_given(view, k, name, names[name]) for k, name in enumerate(names)]
-    return _aten.diagonal_scatter.default(whole, value, *places)
-
-
-def _strided(view: _View, whole: Tensor, value: Tensor) -> Any:
-    return _aten.as_strided_scatter.default(whole, value, *view.rest, **view.kwargs)
-
-
-_UNDONE: dict[str, Callable[[_View, Tensor, Tensor], Any]] = {
-    "alias": lambda view, whole, value: value,
-    "detach": lambda view, whole, value: value,
-    "view": _of_dtype,
-    "squeeze": _reshaped,
-    "unsqueeze": _squeezed,
-    "t": _transposed,
-    "transpose": _transposed,
-    "permute": _permuted,
-    "select": _selected,
-    "unbind": _unbound,
-    "slice": _sliced,
-    "split": _split,
-    "split_with_sizes": _split,
-    "diagonal": _on_diagonal,
-    "as_strided": _strided,
-    "view_as_real": lambda v, whole, value: _by(v, "view_as_complex")(value),
-    "view_as_complex": lambda v, whole, value: _by(v, "view_as_real")(value),
-}
-"""By the view op's name: computes the memory's value after a write to the view."""
-
-
 @functools.cache
 def functional_form(func: Any) -> Any:
     """The out-of-place overload of ``func``. Raises NotImplementedError."""
-    name = _name(func)
+    name = op_name(func)
     wanted = [(a.name, a.type) for a in func._schema.arguments if not a.is_out]
     stem = name.removesuffix("_")
     for candidate in (stem, f"{stem}_functional"):
@@ -276,18 +154,17 @@ class FunctionalRun(Interpreter):
 
     def _see(self, func: Any, args: Any, kwargs: Any) -> Any:
         whole, *rest = args
-        if self.removes_views:
-            packet = getattr(_aten, f"{_name(func)}_copy")
-            func = getattr(packet, func._overloadname)
-        rest, kwargs = _read(tuple(rest)), _read(kwargs)
-        made = func(whole.read(), *rest, **kwargs)
+        copies, rest, kwargs = self.removes_views, _read(tuple(rest)), _read(kwargs)
+        recorded = copying_form(func) if copies else func
+        made = recorded(whole.read(), *rest, **kwargs)
+
+        def alias(part: Tensor, number: int | None) -> Alias:
+            view = View(func, rest, kwargs, number, copies)
+            return Alias(whole.memory, (*whole.views, view), part)
+
         if isinstance(made, Tensor):
-            views = (*whole.views, _View(func, rest, kwargs, None))
-            return Alias(whole.memory, views, made)
-        return tuple(
-            Alias(whole.memory, (*whole.views, _View(func, rest, kwargs, k)), part)
-            for k, part in enumerate(made)
-        )
+            return alias(made, None)
+        return tuple(alias(part, number) for number, part in enumerate(made))
 
 
 def _read(value: Any) -> Any:

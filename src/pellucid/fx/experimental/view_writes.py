@@ -1,0 +1,182 @@
+"""Writes through views, as values of what they view. Used by ``functionalization.py``.
+
+Nothing here knows a view op. One with a ``_scatter`` op is written by that; of others
+the place of their elements in memory says how: by the view of the view if that is the
+memory again, by reordering and reshaping where the view has every element, by
+``slice_scatter`` or ``select_scatter`` along one dim, else by ``as_strided_scatter``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._decomp.registry import unseen
+
+_aten = pellucid.ops.aten
+
+
+class View:
+    """A call that returns a view: ``part`` is the result's index if it has several;
+    ``copies``: the trace copies where the program views.
+    """
+
+    def __init__(
+        self, func: Any, rest: Any, kwargs: Any, part: int | None, copies: bool
+    ) -> None:
+        self.func, self.rest, self.kwargs = func, rest, kwargs
+        self.part, self.copies = part, copies
+
+    def of(self, whole: Tensor) -> Tensor:
+        """The view of ``whole``, as the trace calls it."""
+        return self._taken(self._recorded(self.func), whole)
+
+    def shown(self, memory: Tensor) -> Tensor:
+        """The view itself."""
+        return self._taken(self.func, memory)
+
+    def written(self, whole: Tensor, value: Tensor) -> Tensor:
+        """``whole`` with ``value`` in the elements of the view."""
+        form = scatter_form(self.func)
+        if form is not None:
+            found: Tensor = form(whole, value, *self.rest, **self.kwargs)
+            return found
+        if value.dtype != whole.dtype:
+            return self._restored(self._as_dtype_of(whole, value), whole)
+        with unseen():
+            memory = pellucid.empty(whole.shape, dtype=whole.dtype, device="meta")
+            shown = self.shown(memory)
+            undoes_itself = self.part is None and self._undoes_itself(shown, memory)
+        if not shown.numel():
+            return whole
+        if (shown.shape, shown.stride()) == (memory.shape, memory.stride()):
+            return value
+        if undoes_itself:
+            return self.of(value)
+        if not _is_injective(shown):
+            raise RuntimeError(
+                f"functionalize: {self.func} gives a view whose elements share memory, "
+                "so that a write to it has no defined result.\n"
+                "Write to a clone() of it, or to the tensor that it is a view of."
+            )
+        if shown.numel() == memory.numel():
+            strides = shown.stride()
+            order = sorted(range(shown.dim()), key=strides.__getitem__, reverse=True)
+            if order != sorted(order):
+                value = self._recorded(_aten.permute.default)(value, order)
+            return self._restored(value, whole)
+        return _placed(whole, value, shown, memory)
+
+    def _recorded(self, func: Any) -> Any:
+        return copying_form(func) if self.copies else func
+
+    def _taken(self, func: Any, whole: Tensor) -> Tensor:
+        made = func(whole, *self.rest, **self.kwargs)
+        found: Tensor = made if self.part is None else made[self.part]
+        return found
+
+    def _undoes_itself(self, shown: Tensor, memory: Tensor) -> bool:
+        """Whether the same view of the view is the memory again, as of a transpose."""
+        if shown.dim() != memory.dim() or shown.numel() != memory.numel():
+            return False
+        again = self.shown(shown)
+        return again.shape == memory.shape and again.stride() == memory.stride()
+
+    def _as_dtype_of(self, whole: Tensor, value: Tensor) -> Tensor:
+        """The bytes of ``value`` as elements of another dtype."""
+        call: Any = self._recorded(_aten.view.dtype)
+        if value.is_complex() and value.dtype.to_real() is whole.dtype:
+            found: Tensor = self._recorded(_aten.view_as_real.default)(value)
+        elif value.shape == (*whole.shape, 2) and whole.is_complex():
+            found = self._recorded(_aten.view_as_complex.default)(value)
+        else:
+            found = call(value, whole.dtype)
+        return found
+
+    def _restored(self, value: Tensor, whole: Tensor) -> Tensor:
+        """``value``, whose elements are in order, in the shape of ``whole``."""
+        wanted, given = list(whole.shape), list(value.shape)
+        more, fewer = (given, wanted) if len(given) > len(wanted) else (wanted, given)
+        added = [d for d, n in enumerate(more) if n == 1 and _without(more, d) == fewer]
+        if given == wanted:
+            return value
+        if added and more is given:
+            found: Tensor = self._recorded(_aten.squeeze.dim)(value, added[0])
+        elif added:
+            found = self._recorded(_aten.unsqueeze.default)(value, added[0])
+        elif self.copies:
+            found = _aten.view_copy.default(value.contiguous(), wanted)
+        else:
+            found = value.reshape(wanted)
+        return found
+
+
+def op_name(func: Any) -> str:
+    """The name of an op without its namespace."""
+    name: str = func._schema.name.rpartition("::")[2]
+    return name
+
+
+def copying_form(func: Any) -> Any:
+    """The overload that copies what the view op ``func`` shows."""
+    return getattr(getattr(_aten, f"{op_name(func)}_copy"), func._overloadname)
+
+
+@functools.cache
+def scatter_form(func: Any) -> Any:
+    """The op that writes where the view op ``func`` reads; None if there is none."""
+    packet = getattr(_aten, f"{op_name(func)}_scatter", None)
+    if packet is None:
+        return None
+    found = packet.default
+    wanted = [(a.name, a.type) for a in func._schema.arguments]
+    given = [(a.name, a.type) for a in found._schema.arguments]
+    return found if _without(given, 1) == wanted else None
+
+
+def _placed(whole: Tensor, value: Tensor, shown: Tensor, memory: Tensor) -> Tensor:
+    """``whole`` with ``value`` where ``shown`` is in ``memory``."""
+    place = _place_along_one_dim(shown, memory)
+    found: Tensor
+    if place is None:
+        sizes, strides = list(shown.shape), list(shown.stride())
+        offset = shown.storage_offset()
+        found = _aten.as_strided_scatter.default(whole, value, sizes, strides, offset)
+    elif shown.dim() < memory.dim():
+        found = _aten.select_scatter.default(whole, value, *place)
+    else:
+        dim, start = place
+        end = start + shown.shape[dim]
+        found = _aten.slice_scatter.default(whole, value, dim, start, end)
+    return found
+
+
+def _place_along_one_dim(shown: Tensor, memory: Tensor) -> tuple[int, int] | None:
+    """The dim and the index where ``shown`` begins, if it is one index of ``memory``
+    along a dim, or a range of them.
+    """
+    dims = list(zip(memory.shape, memory.stride(), strict=True))
+    own = list(zip(shown.shape, shown.stride(), strict=True))
+    for dim, (size, stride) in enumerate(dims):
+        is_range = len(own) == len(dims) and own[dim][1] == stride
+        rest = _without(own, dim) if is_range else own
+        start, beyond = divmod(shown.storage_offset(), stride)
+        if rest == _without(dims, dim) and not beyond and start < size:
+            return dim, start
+    return None
+
+
+def _is_injective(shown: Tensor) -> bool:
+    """Whether no two elements share memory."""
+    reach = 0
+    for stride, size in sorted(zip(shown.stride(), shown.shape, strict=True)):
+        if size > 1 and stride <= reach:
+            return False
+        reach += stride * (size - 1)
+    return True
+
+
+def _without(items: list[Any], index: int) -> list[Any]:
+    return items[:index] + items[index + 1 :]
