@@ -155,10 +155,10 @@ def test_logsumexp_of_masked_bools_is_refused():
 
 def test_an_op_that_only_moves_elements_moves_the_mask():
     places = torch.tensor([[3, 2, 1, 0]] * 3)
-    found = torch.take_along_dim(made(), places, 1)
+    found = torch.take_along_dim(masked_tensor(), places, 1)
     assert torch.equal(found.get_mask(), MASK.flip(1))
     assert torch.equal(found.get_data(), DATA.flip(1))
-    assert torch.equal(torch.empty_like(made()).get_mask(), MASK)
-    x = made(True)
+    assert torch.equal(torch.empty_like(masked_tensor()).get_mask(), MASK)
+    x = masked_tensor(True)
     x.diag().sum().backward()
     assert torch.equal(x.grad.to_tensor(0), torch.eye(3, 4) * MASK)

@@ -24,19 +24,25 @@ _POOLED = "ao._quantized.arithmetic"
 @composite(_pool(1, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool1d(x, *window):
     """``max_pool1d`` of a quantized tensor, with its scale."""
-    return framework_module(_POOLED).by_order(api.ops.aten.max_pool1d.default, x, *window)
+    return framework_module(_POOLED).by_order(
+        api.ops.aten.max_pool1d.default, x, *window
+    )
 
 
 @composite(_pool(2, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool2d(x, *window):
     """``max_pool2d`` of a quantized tensor, with its scale."""
-    return framework_module(_POOLED).by_order(api.ops.aten.max_pool2d.default, x, *window)
+    return framework_module(_POOLED).by_order(
+        api.ops.aten.max_pool2d.default, x, *window
+    )
 
 
 @composite(_pool(3, _DEFAULTS), out=True, **_SEEN)
 def quantized_max_pool3d(x, *window):
     """``max_pool3d`` of a quantized tensor, with its scale."""
-    return framework_module(_POOLED).by_order(api.ops.aten.max_pool3d.default, x, *window)
+    return framework_module(_POOLED).by_order(
+        api.ops.aten.max_pool3d.default, x, *window
+    )
 
 
 @composite(
