@@ -112,13 +112,6 @@ def hardtanh(x, min_val, max_val):
     return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
 
 
-@pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False, out=False)
-def relu6(x):
-    """``min(max(x, 0), 6)``."""
-    refuse_bool("relu6", x)
-    return where(x <= 0, 0, where(x >= 6, 6, x))
-
-
 @pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     namespace="nn",
