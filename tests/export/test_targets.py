@@ -15,12 +15,10 @@ RECORDED = json.loads((Path(__file__).parent / "targets.json").read_text())["tar
 
 _HEADS = "heads are split and joined by other views; dropped attention is an op apart"
 DIFFERENT = {
-    "nn.LocalResponseNorm": "channels are averaged as a dim of two, not of three",
     "nn.MultiheadAttention": _HEADS,
     "nn.TransformerEncoderLayer": _HEADS,
     "nn.TransformerDecoderLayer": _HEADS,
     "split of sizes": "split with a list is an overload of split",
-    "moments": "var, std and var_mean with dims are their overloads with a correction",
     "comparisons": "`&` of tensors is bitwise_and",
     "set item": "a number that is assigned stays a number",
     "GPT block": "attention gives contiguous heads, which contiguous() then copies",

@@ -53,12 +53,14 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
         return None
     for_tensors = _numbers_for_tensors(op)
     keeps_width = _is_one_step(steps)
+    # Of several operands PyTorch's formulas multiply: ``self * self + other * other``.
+    of_one_operand = len({e.attr for e in steps if e.op == "load"}) <= 2
 
     def run(args: tuple[Any, ...]) -> list[Tensor]:
         tensors = [a for a in args if isinstance(a, Tensor)]
         full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
         like = next(t for t in tensors if t.is_floating_point() or t.is_complex())
-        call = _Call(args, names, for_tensors, keeps_width, values={})
+        call = _Call(args, names, for_tensors, keeps_width, of_one_operand, values={})
         values = (_value(e, call) for e in bodies)
         return [_like(value, full, like) for value in values]
 
@@ -98,7 +100,7 @@ def run_elements(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | No
     names = {name: len(tensors) + k for k, name in enumerate(numbers)}
     call = _Call(
         (*operands, *(given[k] for k in numbers.values())),
-        *(names, frozenset(), _is_one_step(steps)),
+        *(names, frozenset(), _is_one_step(steps), False),
         values={},
     )
     found = [_like(_value(body, call), full, operands[0]) for body in bodies]
@@ -152,6 +154,7 @@ class _Call(NamedTuple):
     names: dict[str, int]
     for_tensors: frozenset[int]
     keeps_width: bool
+    squares_by_power: bool
     values: dict[Expr, Any]
 
 
@@ -166,11 +169,10 @@ def _computed(e: Expr, call: _Call) -> Any:
         return e.attr
     if e.op in ("sym", "load"):
         return call.args[call.names[e.attr] if e.op == "sym" else e.attr]
-    parts = quotient_of(e) or e.args
+    name, parts = as_pytorch_writes(e, call.squares_by_power)
     operands = [_value(a, call) for a in parts]
     if e.op == "cast":
         return _cast(operands[0], e.dtype, call.keeps_width)
-    name = "div" if parts is not e.args else e.op
     by_number = _by_number(name, parts, operands, call)
     if by_number is not None:
         return by_number
@@ -220,21 +222,48 @@ def wide_scalar(value: complex) -> Tensor:
     return pellucid.scalar_tensor(value, dtype=dtype)
 
 
-def quotient_of(e: Expr) -> tuple[Expr, Expr] | None:
-    """``grad / b`` where the function says ``(1 / b) * grad``."""
-    if e.op != "mul" or e.args[0].op != "div":
-        return None
-    one, divisor = e.args[0].args
-    return (e.args[1], divisor) if one.op == "const" and one.attr == 1 else None
+def as_pytorch_writes(
+    e: Expr, squares_by_power: bool = False
+) -> tuple[str, tuple[Expr, ...]]:
+    """The scalar op and operands of ``e`` as PyTorch's formulas of gradients have them:
+    ``grad / b`` for ``(1 / b) * grad``, ``grad / (2 b)`` for ``(0.5 / b) * grad``, and
+    ``-grad * n`` for ``-n * grad`` with a number; with ``squares_by_power`` also
+    ``x ** 2`` for ``x * x`` and ``-(x ** 2)`` for ``-x * x``.
+    """
+    from pellucid_compiler.ir.expr import const, is_loaded, make
+
+    if e.op != "mul":
+        return e.op, e.args
+    first, second = e.args
+    if squares_by_power and is_loaded(first):
+        if first is second:
+            return "pow", (first, const(2))
+        if first.op == "neg" and first.args[0] is second:
+            return "neg", (make("mul", second, second),)
+    is_conjugate = first.op == "conj"
+    factor = first.args[0] if is_conjugate else first
+
+    def conjugated(x: Expr) -> Expr:
+        return make("conj", x) if is_conjugate else x
+
+    if factor.op == "neg" and not is_loaded(factor):
+        return "mul", (make("neg", second), conjugated(factor.args[0]))
+    if factor.op == "div":
+        numerator, divisor = factor.args[0], conjugated(factor.args[1])
+        if numerator.op == "const" and numerator.attr in (0.5, 1):
+            return "div", (second, divisor * 2 if numerator.attr == 0.5 else divisor)
+    return "mul", e.args
 
 
 def _is_one_step(steps: Sequence[Expr]) -> bool:
-    """Whether an op on operands of one dtype rounds as the function does, so that the
-    casts around it need not be seen.
+    """Whether ops on operands of one dtype round as the function does, so that the
+    casts around it need not be seen: one op does, and a change of sign.
     """
+    from pellucid_compiler.ir.expr import is_loaded
+
     loads = {e.dtype for e in steps if e.op == "load"}
-    computing = [e for e in steps if e.op not in _LEAVES]
-    return len(loads) == 1 and len(computing) <= 1
+    rounding = [e for e in steps if e.op not in (*_LEAVES, "neg") and is_loaded(e)]
+    return len(loads) == 1 and len(rounding) <= 1
 
 
 def _cast(value: Any, dtype: str, keeps_width: bool) -> Any:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._decomp.emitted import (
+    as_pytorch_writes,
     by_number,
     chosen,
     meaning,
-    quotient_of,
     wide_scalar,
 )
 from pellucid._decomp.registry import unseen
@@ -127,9 +127,8 @@ class LoopValues:
             return self._axis(e.attr)
         if e.op in LOADS:
             return self._load(e)
-        quotient = quotient_of(e) if e in self.endings else None
-        name = "div" if quotient else e.op
-        operands = [self.value(a) for a in quotient or e.args]
+        name, parts = as_pytorch_writes(e) if e in self.endings else (e.op, e.args)
+        operands = [self.value(a) for a in parts]
         if e.op == "with_partials":
             return operands[0]
         if name in ("mul", "div") and _is_one(operands[1]):

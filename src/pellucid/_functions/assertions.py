@@ -19,17 +19,6 @@ def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
 
-@offered.function
-def _assert_async(tensor: Tensor, assert_msg: str | None = None) -> None:
-    """Raises RuntimeError with the message if the one element of ``tensor`` is 0, which
-    a Meta tensor does not have.
-    """
-    if not tensor.is_meta and not bool(tensor):
-        raise RuntimeError(
-            assert_msg or "Expected Tensor with single nonzero value, but got zero"
-        )
-
-
 _Message = Callable[[], object] | None
 
 

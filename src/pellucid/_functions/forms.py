@@ -1,4 +1,4 @@
-"""Functions of a tensor that are more than one op: norm, asarray, questions.
+"""Functions of a tensor that are more than one op: norm, asarray.
 
 Read next: products.py.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pellucid import _C
 from pellucid._package.calls import offered
+from pellucid._package.calls.namesakes import namesake
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -50,18 +51,7 @@ def asarray(
 
 
 @offered.function
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is floating point."""
-    return input.is_floating_point()
-
-
-@offered.function
-def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
-    return input.is_inference()
-
-
-@offered.function
+@namesake("modes see linalg.vector_norm, as of PyTorch's; the op of this name is seen")
 def norm(
     input: Tensor,
     p: Any = "fro",
@@ -84,9 +74,3 @@ def norm(
     order = 2 if p in (None, "fro") else p
     result = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **options)
     return result
-
-
-@offered.function
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()

@@ -1,7 +1,7 @@
-"""Rarely used queries about tensors. ``torch.ops`` has ops of some of the names
-(``composites/queries.py``); these functions do not dispatch to them.
+"""Queries about tensors as functions: the bodies of the ops of their names.
 
-Imported lazily.
+They are not the ops' callables, since no mode sees PyTorch's functions called. Imported
+lazily.
 """
 
 from __future__ import annotations
@@ -9,30 +9,18 @@ from __future__ import annotations
 import pellucid
 from pellucid import Tensor
 from pellucid._package.calls import offered
+from pellucid_compiler.composites import complex_numbers, queries
 
+get_device = offered.function(queries.get_device.body)
+is_complex = offered.function(queries.is_complex.body)
+is_conj = offered.function(queries.is_conj.body)
+is_floating_point = offered.function(queries.is_floating_point.body)
+is_inference = offered.function(queries.is_inference.body)
+is_neg = offered.function(queries.is_neg.body)
+is_signed = offered.function(queries.is_signed.body)
+numel = offered.function(queries.numel.body)
 
-@offered.function
-def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
-    return input.is_signed()
-
-
-@offered.function
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether the shapes are equal."""
-    return input.shape == other.shape
-
-
-@offered.function
-def get_device(input: Tensor) -> int:
-    """The number of the tensor's device; -1 for the CPU."""
-    return int(input.get_device())
-
-
-@offered.function
-def is_distributed(input: Tensor) -> bool:
-    """Always False: no tensor is spread over processes."""
-    return False
+conj = offered.function(offered.method(complex_numbers.conj.body))
 
 
 @offered.runtime_value

@@ -12,6 +12,7 @@ import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.deprecation import deprecated
+from pellucid._package.calls.namesakes import namesake
 from pellucid._tensor import Tensor
 
 
@@ -73,12 +74,7 @@ def _check_order(x: Tensor, strides: Sequence[int], formats: Any) -> None:
 
 
 @offered.method
-def is_distributed(self: Tensor) -> bool:
-    """Always False: the tensor is not remote."""
-    return False
-
-
-@offered.method
+@namesake("PyTorch's method is a view; the op of this name copies")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """Deprecated: ``view`` to sizes with the same number of elements."""
     deprecated("resize", "reshape, or resize_ in place")
@@ -86,6 +82,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
 
 
 @offered.method
+@namesake("PyTorch's method is a view; the op of this name copies")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the sizes of ``tensor``."""
     deprecated("resize_as", "reshape_as, or resize_as_ in place")

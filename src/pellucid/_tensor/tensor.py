@@ -9,11 +9,13 @@ to the class.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
 from pellucid._package.calls.captured import captured_as
 from pellucid._package.calls.deprecation import advise, deprecated
+from pellucid._package.calls.namesakes import namesake
 from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -63,6 +65,13 @@ def _advise_against_T(tensor: Tensor) -> None:
 
 def _mT(self: Any) -> Any:
     return _C._op_named("mT")(self)
+
+
+def _real(self: Any) -> Any:
+    return _op("real")(self)
+
+
+_op: Any = cache(_C._op_named)
 
 
 class Tensor(TensorBase, metaclass=_TensorMeta):
@@ -130,20 +139,18 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @_attribute
     def H(self) -> Tensor:
         """The conjugate transpose of a matrix."""
-        if self.dim() not in (0, 2):
-            raise RuntimeError(f"H needs a matrix, not {self.dim()} dimensions")
         if self.dim() == 0:
             deprecated("H of a number", "conj()")
-        transposed = self if self.dim() == 0 else self.transpose(0, 1)
-        return transposed.conj() if self.is_complex() else transposed
+        made: Tensor = _op("matrix_H")(self)
+        return made
 
     @_attribute
     def mH(self) -> Tensor:
         """The conjugate transpose of a matrix or a batch of them."""
         if self.dim() == 0:
             deprecated("mH of a number", "conj()")
-        transposed = self if self.dim() == 0 else self.mT
-        return transposed.conj() if self.is_complex() else transposed
+        found: Tensor = _op("mH")(self)
+        return found
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A tensor of `data` with this tensor's dtype and device by default."""
@@ -160,6 +167,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     # Devices and dtypes
 
+    @namesake("it is `to`, and so seen as PyTorch's; the op of this name calls it")
     def cpu(self, memory_format: Any = _C.preserve_format) -> Tensor:
         """This tensor on the CPU."""
         return self.to("cpu", memory_format=memory_format)
@@ -178,15 +186,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
 
-    def _parts(self) -> Tensor:
-        import pellucid
-
-        return pellucid.view_as_real(self)
-
     @_attribute
+    @captured_as(_real)
     def real(self) -> Tensor:
         """A view of the real parts; the tensor itself if it is real."""
-        return self._parts().select(-1, 0) if self.is_complex() else self
+        return _op("real")(self) if self.is_complex() else self
 
     @real.setter
     def real(self, values: Tensor) -> None:
@@ -195,25 +199,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     @_attribute
     def imag(self) -> Tensor:
         """A view of the imaginary parts."""
-        if not self.is_complex():
-            raise RuntimeError(f"{self.dtype} numbers have no imaginary part")
-        return self._parts().select(-1, 1)
+        found: Tensor = _op("imag")(self)
+        return found
 
     @imag.setter
     def imag(self, values: Tensor) -> None:
         self.imag.copy_(values)
-
-    def conj(self) -> Tensor:
-        """The complex conjugates; the tensor itself if it is real."""
-        return self.conj_physical() if self.is_complex() else self
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never pending."""
-        return self
-
-    def resolve_neg(self) -> Tensor:
-        """The tensor itself: negation is never pending."""
-        return self
 
     @staticmethod
     def _make_wrapper_subclass(
@@ -305,7 +296,6 @@ _CONVERSIONS = {
     "bfloat16": _C.bfloat16,
     "cfloat": _C.complex64,
     "cdouble": _C.complex128,
-    "chalf": _C.complex32,
     "bool": _C.bool,
     "byte": _C.uint8,
     "char": _C.int8,

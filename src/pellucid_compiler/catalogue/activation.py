@@ -110,13 +110,6 @@ def hardtanh(x, min_val, max_val):
     return where(above >= max_val, max_val, above)
 
 
-@pointwise("relu6(Tensor self) -> Tensor", namespace="nn", method=False, out=False)
-def relu6(x):
-    """``min(max(x, 0), 6)``."""
-    refuse_bool("relu6", x)
-    return where(x <= 0, 0, where(x >= 6, 6, x))
-
-
 @pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     namespace="nn",

@@ -5,7 +5,7 @@ from pellucid_compiler.catalogue.number_forms import (
     number_forms,
 )
 from pellucid_compiler.catalogue.real_only import require_float, require_same_dtype
-from pellucid_compiler.catalogue.seen import conjugated, scaled
+from pellucid_compiler.catalogue.seen import conjugated
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
@@ -69,9 +69,6 @@ def sub(x, y, alpha):
     return x - y * alpha
 
 
-sub.gradients_seen_as(other=lambda grad, alpha=1: scaled(-grad, alpha))
-
-
 @pointwise(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
@@ -87,9 +84,6 @@ def rsub(x, y, alpha):
     """``y - alpha x``."""
     _refuse_bool("rsub", x, y)
     return y - x * alpha
-
-
-rsub.gradients_seen_as(self=lambda grad, alpha=1: scaled(-grad, alpha))
 
 
 @pointwise(

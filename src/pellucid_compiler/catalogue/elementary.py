@@ -132,11 +132,6 @@ def sqrt_op(x):
     return sqrt(x)
 
 
-sqrt_op.gradients_seen_as(
-    self=lambda grad, result: grad / api.ops.aten.mul.Scalar(conjugated(result), 2)
-)
-
-
 @pointwise("rsqrt(Tensor self) -> Tensor", int_to_float=True, core=True)
 def rsqrt_op(x):
     """``1 / sqrt(x)``."""
@@ -190,6 +185,12 @@ def acos_op(x):
 def atan_op(x):
     """The angle in (-π/2, π/2) whose tangent is x."""
     return atan(x)
+
+
+# Elsewhere PyTorch's gradients square by ``pow``.
+atan_op.gradients_seen_as(
+    self=lambda grad, self: grad / conjugated(api.ops.aten.add.Scalar(self * self, 1))
+)
 
 
 @pointwise(
@@ -261,13 +262,6 @@ def atanh_op(x):
 def erf_op(x):
     """``2 / sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to x."""
     return erf(x)
-
-
-erf_op.gradients_seen_as(
-    self=lambda grad, self: (
-        api.ops.aten.mul.Scalar((-self.pow(2)).exp(), 2 / math.sqrt(PI)) * grad
-    )
-)
 
 
 @pointwise(

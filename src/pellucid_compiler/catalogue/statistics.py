@@ -98,6 +98,30 @@ def moments(x, dim, correction, keepdim):
     return variance, center if keepdim else squeeze_dims(center, dims)
 
 
+def _by_correction(name):
+    """What modes see of the overloads with ``unbiased``."""
+
+    def seen(x, *given):
+        dim, unbiased, keepdim = given if len(given) > 1 else (None, *given, False)
+        return getattr(api, name)(x, dim, correction=int(unbiased), keepdim=keepdim)
+
+    return seen
+
+
+@reduction_op(
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)",
+    method=False,
+    out=False,
+)
+def var_mean_dim(x, dim, unbiased, keepdim):
+    """The variance and the mean over ``dim``."""
+    return var_mean(x, dim, int(unbiased), keepdim)
+
+
+var_mean_dim.seen_as(_by_correction("var_mean"))
+
+
 @reduction_op(
     "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
     "bool keepdim=False) -> (Tensor, Tensor)",
@@ -107,6 +131,20 @@ def var_mean(x, dim, correction, keepdim):
     """``moments``; computed in float64 for float32."""
     variance, center = moments(_wide(x), dim, correction, keepdim)
     return _rounded(variance, x), _rounded(center, x)
+
+
+@reduction_op(
+    "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor",
+    out="out",
+    core=True,
+)
+def var_dim(x, dim, unbiased, keepdim):
+    """The variance over ``dim``; ``unbiased`` divides by n - 1."""
+    return var_mean(x, dim, int(unbiased), keepdim)[0]
+
+
+var_dim.seen_as(_by_correction("var"))
 
 
 @reduction_op(
@@ -144,15 +182,7 @@ def var_mean_all(x, unbiased):
     return var_mean(x, None, int(unbiased), False)
 
 
-@reduction_op(
-    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> (Tensor, Tensor)",
-    method=False,
-    out=False,
-)
-def var_mean_dim(x, dim, unbiased, keepdim):
-    """The variance and the mean over ``dim``."""
-    return var_mean(x, dim, int(unbiased), keepdim)
+var_mean_all.seen_as(_by_correction("var_mean"))
 
 
 @reduction_op("var(Tensor self, bool unbiased=True) -> Tensor", out=False)
@@ -161,15 +191,7 @@ def var_all(x, unbiased):
     return var_mean(x, None, int(unbiased), False)[0]
 
 
-@reduction_op(
-    "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> Tensor",
-    out="out",
-    core=True,
-)
-def var_dim(x, dim, unbiased, keepdim):
-    """The variance over ``dim``; ``unbiased`` divides by n - 1."""
-    return var_mean(x, dim, int(unbiased), keepdim)[0]
+var_all.seen_as(_by_correction("var"))
 
 
 def _root(x):
@@ -179,6 +201,19 @@ def _root(x):
         return where(y == 0, 0.0, 0.5 / y)
 
     return map_elements(lambda e: with_partials(sqrt(e), (e,), slope), x)
+
+
+@reduction_op(
+    "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor",
+    out="out",
+)
+def std_dim(x, dim, unbiased, keepdim):
+    """The square root of ``var``."""
+    return std_mean(x, dim, int(unbiased), keepdim)[0]
+
+
+std_dim.seen_as(_by_correction("std"))
 
 
 @reduction_op(
@@ -204,14 +239,21 @@ def std_all(x, unbiased):
     return std_mean(x, None, int(unbiased), False)[0]
 
 
+std_all.seen_as(_by_correction("std"))
+
+
 @reduction_op(
-    "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> Tensor",
-    out="out",
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)",
+    method=False,
+    out=False,
 )
-def std_dim(x, dim, unbiased, keepdim):
-    """The square root of ``var``."""
-    return std_mean(x, dim, int(unbiased), keepdim)[0]
+def std_mean_dim(x, dim, unbiased, keepdim):
+    """``std`` and ``mean`` over ``dim``."""
+    return std_mean(x, dim, int(unbiased), keepdim)
+
+
+std_mean_dim.seen_as(_by_correction("std_mean"))
 
 
 @reduction_op(
@@ -235,15 +277,7 @@ def std_mean_all(x, unbiased):
     return std_mean(x, None, int(unbiased), False)
 
 
-@reduction_op(
-    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> (Tensor, Tensor)",
-    method=False,
-    out=False,
-)
-def std_mean_dim(x, dim, unbiased, keepdim):
-    """``std`` and ``mean`` over ``dim``."""
-    return std_mean(x, dim, int(unbiased), keepdim)
+std_mean_all.seen_as(_by_correction("std_mean"))
 
 
 @reduction_op(

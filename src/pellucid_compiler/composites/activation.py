@@ -1,4 +1,4 @@
-"""rrelu, a leaky relu with random slopes, and the two results of
+"""relu6, rrelu, a leaky relu with random slopes, and the two results of
 log_sigmoid_forward.
 """
 
@@ -8,6 +8,18 @@ _RANGE = (
     "Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
     "Generator? generator=None"
 )
+
+
+@composite("relu6(Tensor self) -> Tensor", namespace="nn", tags="pointwise")
+def relu6(x):
+    """``min(max(x, 0), 6)``."""
+    return api._C._nn.hardtanh(x, 0, 6)
+
+
+@composite("relu6_(Tensor(a!) self) -> Tensor(a!)", namespace="nn", tags="pointwise")
+def relu6_(x):
+    """``relu6`` in place."""
+    return api._C._nn.hardtanh_(x, 0, 6)
 
 
 def _require_range(lower, upper):

@@ -1,20 +1,22 @@
 """Assertions as ops, for exported graphs; tests of whole tensors of bools."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, has_values, require
 
 _IN_OPS = {"method": False, "function": False}
 
 
-@composite("_assert_async.msg(Tensor self, str assert_msg) -> ()", **_IN_OPS)
-def assert_async_with(x, assert_msg):
-    """Raises RuntimeError with the message if the one element of ``x`` is 0."""
-    api._assert_async(x, assert_msg)
+_ZERO = "Expected Tensor with single nonzero value, but got zero"
 
 
-@composite("_assert_async(Tensor self) -> ()", **_IN_OPS)
-def assert_async(x):
-    """Raises RuntimeError if the one element of ``x`` is 0."""
-    api._assert_async(x)
+@composite(
+    "_assert_async.msg(Tensor self, str assert_msg) -> ()", method=False, seen=True
+)
+@composite("_assert_async(Tensor self) -> ()", method=False, seen=True)
+def assert_async(x, assert_msg=_ZERO):
+    """Raises RuntimeError with the message if the one element of ``x`` is 0, which a
+    Meta tensor does not have.
+    """
+    require(not has_values(x) or bool(x), "{}", assert_msg)
 
 
 @composite("_assert_scalar(Scalar self, str assert_msg) -> ()", **_IN_OPS)

@@ -67,19 +67,6 @@ def is_nonzero(x):
     return bool(x)
 
 
-@composite("is_complex(Tensor self) -> bool", method=False)
-def is_complex(x):
-    """Whether the dtype is complex."""
-    return x.is_complex()
-
-
-@composite("is_conj(Tensor self) -> bool", method=False)
-@composite("is_neg(Tensor self) -> bool", method=False)
-def is_pending(x):
-    """False: neither conjugation nor negation is ever pending."""
-    return False
-
-
 @composite("equal(Tensor self, Tensor other) -> bool", tags="data_dependent_output")
 def equal(x, y):
     """Whether shapes and all elements are equal."""

@@ -1,7 +1,8 @@
 """Queries on a tensor: sizes, strides, category of dtype, position in the graph.
 
 The runtime implements them as methods and attributes of tensors; these declarations are
-their entries in ``torch.ops``.
+their entries in ``torch.ops``. Bodies whose operand is called ``input`` are functions
+of the package, too (``pellucid/_functions/tensor_queries.py``).
 """
 
 from pellucid_compiler.composites import api, composite
@@ -20,9 +21,9 @@ def dim(x):
 
 @composite("numel(Tensor self) -> int", **_IN_OPS)
 @composite("sym_numel(Tensor self) -> SymInt", **_IN_OPS, core=True)
-def numel(x):
+def numel(input):
     """The number of elements."""
-    return x.numel()
+    return input.numel()
 
 
 @composite("size(Tensor self) -> int[]", **_IN_OPS)
@@ -121,10 +122,10 @@ def is_non_overlapping_and_dense(x):
     return True
 
 
-@composite("is_same_size(Tensor self, Tensor other) -> bool", **_IN_OPS)
+@composite("is_same_size(Tensor self, Tensor other) -> bool", method=False, seen=True)
 def is_same_size(x, other):
     """Whether the shapes are equal."""
-    return x.shape == other.shape
+    return x.is_same_size(other)
 
 
 @composite("is_set_to(Tensor self, Tensor tensor) -> bool", **_IN_OPS)
@@ -137,24 +138,42 @@ def is_set_to(x, tensor):
 
 
 @composite("is_floating_point(Tensor self) -> bool", **_IN_OPS)
-def is_floating_point(x):
+def is_floating_point(input):
     """Whether the dtype is a floating-point one."""
-    return x.is_floating_point()
+    return input.is_floating_point()
+
+
+@composite("is_complex(Tensor self) -> bool", **_IN_OPS)
+def is_complex(input):
+    """Whether the dtype is complex."""
+    return input.is_complex()
+
+
+@composite("is_conj(Tensor self) -> bool", **_IN_OPS)
+def is_conj(input):
+    """Whether a conjugation is pending: never, it is computed at once."""
+    return input.is_conj()
+
+
+@composite("is_neg(Tensor self) -> bool", **_IN_OPS)
+def is_neg(input):
+    """Whether a negation is pending: never, it is computed at once."""
+    return input.is_neg()
 
 
 @composite("is_signed(Tensor self) -> bool", **_IN_OPS)
-def is_signed(x):
+def is_signed(input):
     """Whether the dtype has negative numbers."""
-    return x.is_signed()
+    return input.is_signed()
 
 
 @composite("get_device(Tensor self) -> int", **_IN_OPS)
-def get_device(x):
+def get_device(input):
     """The index of the device; -1 for the CPU."""
-    return x.get_device()
+    return input.get_device()
 
 
-@composite("is_distributed(Tensor self) -> bool", **_IN_OPS)
+@composite("is_distributed(Tensor self) -> bool")
 def is_distributed(x):
     """False: no tensor is distributed over processes."""
     return False
@@ -187,9 +206,9 @@ def is_leaf(x):
 
 
 @composite("is_inference(Tensor self) -> bool", **_IN_OPS)
-def is_inference(x):
+def is_inference(input):
     """Whether it was made in inference mode."""
-    return x.is_inference()
+    return input.is_inference()
 
 
 @composite("output_nr(Tensor self) -> int", **_IN_OPS)

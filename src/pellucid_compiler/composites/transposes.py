@@ -26,15 +26,18 @@ def mT(x):
 
 @_attribute("mH")
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")
-def adjoint(x):
+def mH(x):
     """The last two dimensions swapped, the elements conjugated."""
-    return x.mH
+    transposed = x if x.dim() == 0 else x.mT
+    return transposed.conj() if x.is_complex() else transposed
 
 
 @_attribute("matrix_H")
 def matrix_H(x):
     """The conjugate transpose of a matrix."""
-    return x.H
+    require(x.dim() in (0, 2), "H needs a matrix, not {} dimensions", x.dim())
+    transposed = x if x.dim() == 0 else x.transpose(0, 1)
+    return transposed.conj() if x.is_complex() else transposed
 
 
 @_attribute("numpy_T")

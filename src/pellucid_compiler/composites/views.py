@@ -126,17 +126,17 @@ def broadcast_to(x, size):
 @composite("cpu(Tensor(a) self) -> Tensor(b|a)", method=False, function=False)
 def cpu(x):
     """``x`` in the CPU's memory."""
-    return x.to("cpu")
+    return x.cpu()
 
 
 @composite(
     "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-    method=False,
     function=False,
 )
 def chalf(x, *, memory_format):
     """``x`` in complex numbers of half precision."""
-    return x.chalf(memory_format)
+    memory_format = memory_format or api.preserve_format
+    return x.to(api.complex32, memory_format=memory_format)
 
 
 @composite(

@@ -80,8 +80,8 @@ def operation_class(e: Expr) -> str | None:
     rule = SCALAR_OPS.get(e.op)
     if rule is None:
         return None
-    if rule.cost in (None, "comparison") or is_float(e.dtype):
-        return rule.cost
+    if rule.work in (None, "comparison") or is_float(e.dtype):
+        return rule.work
     return "integer"
 
 

@@ -167,12 +167,14 @@ class ScalarOp(NamedTuple):
     ``None`` if there is no derivative, or ``FLAT`` if it is zero everywhere;
     ``is_step`` says that it is ``FLAT`` for the only operand.
 
-    ``cost`` is the class of one operation on floats (``cost.py``), None if it is free.
-    ``domain`` names the dtypes of its operands: "all" but complex ones, "floats",
-    "integers" or "complex". ``value(*numbers)`` is the definition for Python sizes and
-    numbers, if there is one; ``folds`` says which constants it replaces. ``integers``
-    and ``numbers`` are the same in C++, on registers ``a`` and ``b``, if register
-    programs of plans compute it.
+    ``cost`` is what one operation on floats costs in vector code, in additions; fusion,
+    tables of indices and unrolling go by it. ``work`` is the class in which profiles
+    count it (``cost.py``), None if they do not. ``domain`` names the dtypes of its
+    operands: "all" but complex ones, "floats", "integers" or "complex".
+
+    ``value(*numbers)`` is the definition for Python sizes and numbers, if there is one;
+    ``folds`` says which constants it replaces. ``integers`` and ``numbers`` are the
+    same in C++, on registers ``a`` and ``b``, if register programs of plans compute it.
 
     ``emitted(torch, *tensors)`` is the op as functions of whole tensors, as modes see
     it as a step of a derivative, if it is not the function of its name. ``with_number``
@@ -189,8 +191,9 @@ class ScalarOp(NamedTuple):
     result: str
     evaluate: Callable[..., Any]
     slopes: Callable[..., Any] | None
+    cost: int
+    work: str | None
     symbol: str | None = None
-    cost: str | None = "elementary"
     domain: str = "all"
     value: Callable[..., Any] | None = None
     folds: str = "none"  # "all", "integers" or "literals": floats without a dtype
@@ -201,11 +204,6 @@ class ScalarOp(NamedTuple):
     with_number: tuple[str, ...] = ()
     lowering: str = ""
     function: str = ""
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether it takes more than a few instructions for any dtype."""
-        return self.result == "float" or self.cost in ("division", "elementary")
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {}

@@ -24,6 +24,9 @@ from pellucid_compiler.ir.expr import SCALAR_OPS as SCALAR_OPS
 from pellucid_compiler.ir.expr import Expr, ScalarOp, make, select, with_partials
 
 FLAT: Final = 0.0
+_ELEMENTARY: Final = 20  # the cost of a polynomial with a reduction of the argument
+_FEW: Final = 2  # ops of a higher cost are costly
+_BY_COST: Final = ""  # what an op does is counted as an op of its cost is
 _TWO_OVER_SQRT_PI: Final = 1.1283791670955126
 _LN_2: Final = 0.6931471805599453
 _LN_10: Final = 2.302585092994046
@@ -36,24 +39,32 @@ def _declare(
     evaluate: Callable[..., Any],
     slopes: Callable[..., Any] | None = None,
     symbol: str | None = None,
+    cost: int | None = None,
+    work: str | None = _BY_COST,
     python: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
     """Add a row; ``python``: the operator on tensors, and on numbers unless ``value``
     is given.
     """
+    is_condition = result in ("compare", "logic")
+    if cost is None:
+        cost = 1 if is_condition else _ELEMENTARY
+    if work == _BY_COST:
+        simple = "comparison" if is_condition else "arithmetic"
+        work = simple if cost == 1 else "elementary"
     if python is not None:
         facts.setdefault("value", python)
         facts["emitted"] = lambda torch, *tensors: python(*tensors)
     if result == "float":
         facts.setdefault("domain", "floats")
-    if result in ("compare", "logic"):
-        facts.setdefault("cost", "comparison")
     if facts.get("is_step"):
         slopes = _flat
     facts.setdefault("lowering", name)
     facts.setdefault("function", "" if symbol else name)
-    SCALAR_OPS[name] = ScalarOp(name, arity, result, evaluate, slopes, symbol, **facts)
+    SCALAR_OPS[name] = ScalarOp(
+        name, arity, result, evaluate, slopes, cost, work, symbol, **facts
+    )
 
 
 def _flat(x: Expr, y: Expr) -> tuple[float]:
@@ -170,85 +181,86 @@ def _tetragamma(x: Expr) -> Expr:
 # ------------------------------------------------------------------ arithmetic
 
 _declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+",
-    cost="arithmetic", python=operator.add, folds="all",
+    cost=1, python=operator.add, folds="all",
     integers="wrapping(uint64_t(a) + uint64_t(b))", numbers="a + b",
     with_number=("add.Scalar", "add.Scalar"))
 _declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-",
-    cost="arithmetic", python=operator.sub, folds="all",
+    cost=1, python=operator.sub, folds="all",
     integers="wrapping(uint64_t(a) - uint64_t(b))", numbers="a - b",
     with_number=("sub.Scalar",))
 _declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*",
-    cost="arithmetic", python=operator.mul, folds="all",
+    cost=1, python=operator.mul, folds="all",
     integers="wrapping(uint64_t(a) * uint64_t(b))", numbers="a * b",
     with_number=("mul.Scalar", "mul.Scalar"))
 _declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/",
-    cost="division", value=number_values.divide, folds="all",
+    cost=3, work="division", value=number_values.divide, folds="all",
     numbers="a / b", python=operator.truediv,
     with_number=("div.Scalar",))
 _declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//",
-    cost="division", value=number_values.floor_divide, folds="integers",
+    cost=30, work="division", value=number_values.floor_divide, folds="integers",
     integers="floor_div(a, b)", numbers="std::floor(a / b)",
     python=operator.floordiv)
 _declare("mod", 2, "number", _by_integer_zero("mod"), lambda a, b, y: (1.0,
-    -make("floor", a / b)), "%", cost="division", value=number_values.remainder,
-    folds="integers",
+    -make("floor", a / b)), "%", cost=30, work="division",
+    value=number_values.remainder, folds="integers",
     integers="floor_mod(a, b)", numbers="floor_mod(a, b)",
     python=operator.mod)
 _declare("fmod", 2, "number", _by_integer_zero("fmod"), lambda a, b, y: (1.0,
-    -make("trunc", a / b)), cost="division")
+    -make("trunc", a / b)), cost=30, work="division")
 _declare("pow", 2, "number", _power, _power_slopes, "**", python=operator.pow,
-    function="power", numbers="std::pow(a, b)",
+    cost=30, function="power", numbers="std::pow(a, b)",
     with_number=("pow.Tensor_Scalar",))
 _declare("maximum", 2, "same", _numpy("maximum"), lambda a, b, y: (_half_tie(b, a),
-    _half_tie(a, b)), cost="arithmetic", value=max, folds="integers",
+    _half_tie(a, b)), cost=1, value=max, folds="integers",
     integers="std::max(a, b)", numbers="a != a || a > b ? a : b")
 _declare("minimum", 2, "same", _numpy("minimum"), lambda a, b, y: (_half_tie(a, b),
-    _half_tie(b, a)), cost="arithmetic", value=min, folds="integers",
+    _half_tie(b, a)), cost=1, value=min, folds="integers",
     integers="std::min(a, b)", numbers="a != a || a < b ? a : b")
 _declare("atan2", 2, "float", _numpy("arctan2"), _angle_slopes)
 _declare("copysign", 2, "float", _numpy("copysign"), lambda a, b, y: (select(a == 0,
-    0.0, y / a), FLAT), cost="arithmetic")
+    0.0, y / a), FLAT), cost=1)
 _declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-",
-    cost="arithmetic", python=operator.neg, folds="all",
+    cost=1, python=operator.neg, folds="all",
     integers="wrapping(-uint64_t(a))", numbers="-a")
 _declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),),
-    cost="arithmetic", value=abs, folds="all",
+    cost=1, value=abs, folds="all",
     function="", integers="a < 0 ? wrapping(-uint64_t(a)) : a", numbers="std::fabs(a)")
-_declare("conj", 1, "same", _numpy("conj"), cost="arithmetic", domain="complex",
+_declare("conj", 1, "same", _numpy("conj"), cost=1, domain="complex",
     value=lambda z: z.conjugate(), folds="all")
-_declare("real", 1, "real", _numpy("real"), cost=None, domain="complex", value=lambda z:
-    z.real, folds="all")
-_declare("imag", 1, "real", _numpy("imag"), cost=None, domain="complex", value=lambda z:
-    z.imag, folds="all")
-_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j), cost=None,
-    domain="complex", value=complex, folds="all",
+_declare("real", 1, "real", _numpy("real"), cost=1, work=None, domain="complex",
+    value=lambda z: z.real, folds="all")
+_declare("imag", 1, "real", _numpy("imag"), cost=1, work=None, domain="complex",
+    value=lambda z: z.imag, folds="all")
+_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j), cost=1,
+    work=None, domain="complex", value=complex, folds="all",
     function="complex_of")
 
 # ------------------------------------------------------------------ steps
 
-_declare("sign", 1, "number", _sign, cost="arithmetic", is_step=True,
+_declare("sign", 1, "number", _sign, cost=1, is_step=True,
     integers="(a > 0) - (a < 0)", numbers="(a > 0) - (a < 0)",
     emitted=lambda torch, x: torch.sgn(x))
-_declare("floor", 1, "number", _numpy("floor"), cost="arithmetic", domain="floats",
+_declare("floor", 1, "number", _numpy("floor"), cost=1, domain="floats",
     is_step=True, value=number_values.rounded(math.floor), folds="literals",
     lowering="unary floor", numbers="std::floor(a)")
-_declare("ceil", 1, "number", _numpy("ceil"), cost="arithmetic", domain="floats",
+_declare("ceil", 1, "number", _numpy("ceil"), cost=1, domain="floats",
     is_step=True, value=number_values.rounded(math.ceil), folds="literals",
     lowering="unary ceil", numbers="std::ceil(a)")
-_declare("trunc", 1, "number", _numpy("trunc"), cost="arithmetic", domain="floats",
+_declare("trunc", 1, "number", _numpy("trunc"), cost=1, domain="floats",
     is_step=True, value=number_values.rounded(math.trunc),
     lowering="unary trunc", numbers="std::trunc(a)")
-_declare("round", 1, "number", _numpy("rint"), cost="arithmetic", domain="floats",
+_declare("round", 1, "number", _numpy("rint"), cost=1, domain="floats",
     is_step=True,
     lowering="unary roundeven", function="round_even", numbers="std::nearbyint(a)")
 
 # ------------------------------------------------------------------ powers and logarith
 
-_declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,), cost="division",
+_declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,), cost=20,
+    work="division",
     value=number_values.or_nan(math.sqrt), folds="literals",
     numbers="std::sqrt(a)")
 _declare("rsqrt", 1, "float", lambda np, x: (1 / np.sqrt(x)).astype(x.dtype), lambda x,
-    y: (-0.5 * y * y * y,), cost="division")
+    y: (-0.5 * y * y * y,), cost=20, work="division")
 _declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,),
     value=number_values.or_nan(math.exp), folds="literals",
     numbers="std::exp(a)")
@@ -283,9 +295,9 @@ _declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),)
 _declare("erf", 1, "float", special.elementwise(math.erf), lambda x, y:
     (_TWO_OVER_SQRT_PI * make("exp", -x * x),))
 _declare("erfc", 1, "float", special.elementwise(math.erfc), lambda x, y:
-    (-_TWO_OVER_SQRT_PI * make("exp", -x * x),))
+    (-_TWO_OVER_SQRT_PI * make("exp", -x * x),), cost=30)
 _declare("erfinv", 1, "float", special.elementwise(special.erfinv), lambda x, y:
-    (make("exp", y * y) / _TWO_OVER_SQRT_PI,))
+    (make("exp", y * y) / _TWO_OVER_SQRT_PI,), cost=30)
 _declare("lgamma", 1, "float", special.elementwise(special.lgamma), lambda x, y:
     (make("digamma", x),))
 _declare("digamma", 1, "float", special.elementwise(special.digamma), lambda x, y:
@@ -331,22 +343,25 @@ _declare("isinf", 1, "compare", _numpy("isinf"), domain="floats", value=math.isi
 
 # ------------------------------------------------------------------ bits
 
-_declare("bitand", 2, "same", _numpy("bitwise_and"), cost="arithmetic",
+_declare("bitand", 2, "same", _numpy("bitwise_and"), cost=1,
     domain="integers",
     integers="a & b")
-_declare("bitor", 2, "same", _numpy("bitwise_or"), cost="arithmetic", domain="integers",
+_declare("bitor", 2, "same", _numpy("bitwise_or"), cost=1, domain="integers",
     integers="a | b")
-_declare("bitxor", 2, "same", _numpy("bitwise_xor"), cost="arithmetic",
+_declare("bitxor", 2, "same", _numpy("bitwise_xor"), cost=1,
     domain="integers",
     integers="a ^ b")
 _declare("shl", 2, "number", lambda np, a, b: _shift(np, a, b, left=True),
-    cost="arithmetic", domain="integers",
+    cost=1, domain="integers",
     function="shift_left", integers="shift_left(a, b)")
 _declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False),
-    cost="arithmetic", domain="integers",
+    cost=1, domain="integers",
     function="shift_right", integers="shift_right(a, b)")
 
 # fmt: on
+
+COSTLY_OPS: Final = frozenset(n for n, op in SCALAR_OPS.items() if op.cost > _FEW)
+"""Those that take more than a few additions."""
 
 
 def slopes_of(e: Expr) -> tuple[Any, ...]:

@@ -19,7 +19,6 @@ from pellucid_compiler.ir.build import element, emit_loop, emit_map, over_values
 from pellucid_compiler.ir.dtypes import is_float, stored_dtype
 from pellucid_compiler.ir.expr import (
     LOADS,
-    SCALAR_OPS,
     Expr,
     axes_of,
     axis,
@@ -31,10 +30,9 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.scalar_ops import COSTLY_OPS
 from pellucid_compiler.lower.contraction import match_contraction
 from pellucid_compiler.lower.loops import is_affine, loop_shape
-
-_COSTLY = {name for name, op in SCALAR_OPS.items() if op.is_costly}
 
 
 def tabulate_indices(graph: Graph) -> Graph:
@@ -135,7 +133,7 @@ def _costly_parts(root: Expr) -> list[Expr]:
 def _is_costly(e: Expr) -> bool:
     if e.op == "cast":
         return is_float(e.dtype) != is_float(e.args[0].dtype)
-    return e.op in _COSTLY
+    return e.op in COSTLY_OPS
 
 
 def _reads_indices(node: Node) -> bool:

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.build import emit_loop, over_values
+from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import (
     LOADS,
-    SCALAR_OPS,
     Expr,
     checked_loads,
     const,
@@ -41,10 +41,14 @@ from pellucid_compiler.ir.expr import (
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of, stored_rank
 from pellucid_compiler.ir.primitives import CALL, LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.scalar_ops import COSTLY_OPS
 from pellucid_compiler.passes.fusion_limits import values_to_store
 
 INLINED = ("map", "view", "factory", "gather")
-_COSTLY = frozenset(name for name, op in SCALAR_OPS.items() if op.result == "float")
+
+
+def _is_costly_op(e: Expr) -> bool:
+    return e.op in COSTLY_OPS and is_float(e.dtype)
 
 
 def inline_calls(graph: Graph) -> Graph:
@@ -238,10 +242,12 @@ class _Fusion:
         return found
 
     def _is_costly(self, value: Value) -> bool:
-        """Whether an element takes more than a few additions and products."""
+        """Whether an element takes more than a few additions and products of floats:
+        integers are sizes and indices, divided by constants.
+        """
         if value not in self.costly:
             body = self.bodies[value].expr
-            self.costly[value] = any(e.op in _COSTLY for e in walk(body)) or any(
+            self.costly[value] = any(_is_costly_op(e) for e in walk(body)) or any(
                 self._is_costly(e.attr)
                 for e in loads(body)
                 if e.attr in self.bodies and e.attr not in self.materialised

@@ -40,7 +40,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return _nn.relu6_(input) if inplace else _nn.relu6(input)
 
 
 def softsign(input: Tensor) -> Tensor:

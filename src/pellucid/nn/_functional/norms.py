@@ -114,13 +114,14 @@ def local_response_norm(
     around = (size // 2, (size - 1) // 2)
     if dim == 3:
         padded = pad(input.mul(input).unsqueeze(1), (0, 0, *around))
-        mean = _nn.avg_pool2d(padded, (size, 1), stride=1)
+        mean = _nn.avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
     else:
         # By the op that autocast regions compute in float32, as PyTorch's is.
-        squares = input.mul(input).reshape(batch, 1, channels, input.size(2), -1)
+        squares = input.mul(input).view(batch, 1, channels, input.size(2), -1)
         padded = pad(squares, (0, 0, 0, 0, *around))
-        mean = _nn.avg_pool3d(padded, (size, 1, 1), stride=1)
-    divisor = mean.reshape(input.shape).mul(alpha).add(k).pow(beta)
+        mean = _nn.avg_pool3d(padded, (size, 1, 1), stride=1).squeeze(1)
+        mean = mean.view(input.shape)
+    divisor = mean.mul(alpha).add(k).pow(beta)
     result: Tensor = input / divisor
     return result
 

@@ -13,6 +13,7 @@ from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._package.calls.argument_checks import refuse_complex
 from pellucid._package.calls.captured import captured_as
+from pellucid._package.calls.namesakes import namesake
 from pellucid.nn._functional import antialiased, pooling
 
 __all__ = [
@@ -213,6 +214,7 @@ def _pair(value: Any) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
+@namesake("PyTorch calls im2col; the op of this name is the method, a view")
 def unfold(
     input: Tensor,
     kernel_size: Any,

@@ -144,8 +144,29 @@ def sparse_compressed_tensor(
     offsets of rows (or columns) in the values, ``plain_indices`` the column (or row) of
     each value. RuntimeError for inconsistent components.
     """
-    require_no_pins(pin_memory)
     _require_compressed(layout)
+    return _by_op(
+        "sparse_compressed_tensor",
+        (compressed_indices, plain_indices, values, size),
+        *(layout, dtype, device, pin_memory, requires_grad, check_invariants),
+    )
+
+
+def _by_op(
+    op: str,
+    parts: tuple[Any, Any, Any, Any],
+    layout: Any,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """What the op of this name makes of indices, values and a size or None, which may
+    be lists.
+    """
+    compressed_indices, plain_indices, values, size = parts
+    require_no_pins(pin_memory)
     value = _values(values, dtype, device)
     pointers = _indices(compressed_indices, value.device, None)
     plain = _indices(plain_indices, value.device, None)
@@ -153,15 +174,11 @@ def sparse_compressed_tensor(
         pointers = pointers.to(pellucid.int64)
     if not isinstance(plain_indices, Tensor):
         plain = plain.to(pellucid.int64)
-    op = pellucid.ops.aten.sparse_compressed_tensor
+    given = [pointers, plain, value]
+    if size is not None:
+        given.append([int(n) for n in size])
     with invariants.checked(check_invariants):
-        if size is None:
-            made = op.comp_plain_value(pointers, plain, value, layout=layout)
-        else:
-            sizes = [int(n) for n in size]
-            made = op.comp_plain_value_size(
-                pointers, plain, value, sizes, layout=layout
-            )
+        made = getattr(pellucid.ops.aten, op)(*given, layout=layout)
     return _finished(made, requires_grad)
 
 
@@ -210,7 +227,9 @@ def sparse_csr_tensor(
 ) -> Tensor:
     """``sparse_compressed_tensor`` of the layout sparse_csr."""
     options["layout"] = pellucid.sparse_csr
-    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
+    return _by_op(
+        "sparse_csr_tensor", (crow_indices, col_indices, values, size), **options
+    )
 
 
 @offered.function
@@ -219,7 +238,9 @@ def sparse_csc_tensor(
 ) -> Tensor:
     """``sparse_compressed_tensor`` of the layout sparse_csc."""
     options["layout"] = pellucid.sparse_csc
-    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **options)
+    return _by_op(
+        "sparse_csc_tensor", (ccol_indices, row_indices, values, size), **options
+    )
 
 
 @offered.function
@@ -228,7 +249,9 @@ def sparse_bsr_tensor(
 ) -> Tensor:
     """``sparse_compressed_tensor`` of the layout sparse_bsr."""
     options["layout"] = pellucid.sparse_bsr
-    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **options)
+    return _by_op(
+        "sparse_bsr_tensor", (crow_indices, col_indices, values, size), **options
+    )
 
 
 @offered.function
@@ -237,4 +260,6 @@ def sparse_bsc_tensor(
 ) -> Tensor:
     """``sparse_compressed_tensor`` of the layout sparse_bsc."""
     options["layout"] = pellucid.sparse_bsc
-    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **options)
+    return _by_op(
+        "sparse_bsc_tensor", (ccol_indices, row_indices, values, size), **options
+    )

@@ -15,7 +15,6 @@ import functools
 from collections.abc import Callable
 
 from pellucid_compiler.abi.status import ZERO_DIVISION, status
-from pellucid_compiler.codegen import elementary
 from pellucid_compiler.codegen.builder import Module, Value
 from pellucid_compiler.codegen.emit import Emitter, varying_nodes
 from pellucid_compiler.codegen.formats import memory_type, widest_bits
@@ -34,6 +33,7 @@ from pellucid_compiler.codegen.schedules.streams import Run, Streams
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import (
+    SCALAR_OPS,
     Expr,
     const,
     make,
@@ -44,14 +44,18 @@ from pellucid_compiler.ir.expr import (
 
 _CHEAP, _MEDIUM = 8, 20
 _FEW_OPERANDS = 2  # at most so many are copied through tiles, to limit code size
-_COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
-_COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
-_COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv", "erfc", "erfinv"), 30)
+_FREE = ("load", "const", "sym")
+
+
+def _cost(e: Expr) -> int:
+    """In additions; selects and conversions are like one."""
+    row = SCALAR_OPS.get(e.op)
+    return row.cost if row is not None else int(e.op not in _FREE)
 
 
 def unroll_of(values: list[Expr]) -> int:
     """How many vectors an iteration handles: more, the cheaper the body."""
-    cost = sum(_COST.get(e.op, 1) for e in walk(*values))
+    cost = sum(map(_cost, walk(*values)))
     return 4 if cost <= _CHEAP else 2 if cost <= _MEDIUM else 1
 
 
@@ -69,7 +73,7 @@ def lane_bits(dtypes: tuple[str, ...], values: list[Expr]) -> int:
     work: dict[int, int] = {}
     for e in varying_nodes(*values):
         bits = widest_bits([e.dtype, *(a.dtype for a in e.args)])
-        work[bits] = work.get(bits, 0) + _COST.get(e.op, 1)
+        work[bits] = work.get(bits, 0) + _cost(e)
     widest = max(widest_bits([*dtypes]), *work, 8)
     half = widest // 2
     if half >= widest_bits([*dtypes]) and work.get(half, 0) >= 4 * work[widest]:
