@@ -6,8 +6,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 SETTINGS = "[pytest]\nenable_assertion_pass_hook = true\n"
 
