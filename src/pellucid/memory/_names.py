@@ -52,7 +52,7 @@ def _place(frame: FrameType) -> str:
 
 
 class Names:
-    """What the program calls objects; ``targets``: the first that will be asked for.
+    """What the program calls objects; ``targets``: the first that are needed.
     For objects and variables as they are when this is made.
     """
 
