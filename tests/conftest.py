@@ -10,6 +10,7 @@ the lowering is verified in the tests, and in the processes that they start.
 """
 
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -104,10 +105,16 @@ def pytest_sessionfinish(session):
 
 
 def pytest_collection_finish(session):
-    """Tests may have imported comparison functions by name: their inside is counted."""
+    """Tests may have imported comparison functions by name: their inside is counted.
+
+    A whole suite's tests are millions of objects. They live to the end, so the
+    collector need not visit them, nor what asks it for all objects.
+    """
     if "pellucid" in sys.modules:
         comparison = importlib.import_module("pellucid.testing._comparison")
         comparison._compare_leaves = counted(comparison._compare_leaves)
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

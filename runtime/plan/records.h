@@ -23,15 +23,6 @@ struct Instruction {
   std::optional<Literal> value;
   static Instruction read(Decoder& in);
 };
-inline Instruction Instruction::read(Decoder& in) {
-  return {
-      .op = in.code<Opcode>(),
-      .a = in.register_number(),
-      .b = in.register_number(),
-      .c = in.register_number(),
-      .value = in.optional<Literal>([&] { return in.literal(); }),
-  };
-}
 
 struct Message {
   static constexpr size_t kFields = 2;
@@ -39,12 +30,6 @@ struct Message {
   std::vector<Literal> parts;
   static Message read(Decoder& in);
 };
-inline Message Message::read(Decoder& in) {
-  return {
-      .error = in.code<ErrorKind>(),
-      .parts = in.list_of<Literal>([&] { return in.literal(); }),
-  };
-}
 
 struct PlanValue {
   static constexpr size_t kFields = 2;
@@ -52,12 +37,6 @@ struct PlanValue {
   std::vector<uint16_t> sizes;
   static PlanValue read(Decoder& in);
 };
-inline PlanValue PlanValue::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .sizes = in.list_of<uint16_t>([&] { return in.register_number(); }),
-  };
-}
 
 struct DimMap {
   static constexpr size_t kFields = 2;
@@ -65,12 +44,6 @@ struct DimMap {
   std::vector<std::pair<uint8_t, uint16_t>> terms;
   static DimMap read(Decoder& in);
 };
-inline DimMap DimMap::read(Decoder& in) {
-  return {
-      .offset = in.register_number(),
-      .terms = in.flat_pairs<std::pair<uint8_t, uint16_t>>([&] { return in.integer_as<uint8_t>(); }, [&] { return in.register_number(); }),
-  };
-}
 
 struct Operand {
   static constexpr size_t kFields = 2;
@@ -78,12 +51,6 @@ struct Operand {
   std::vector<DimMap> dims;
   static Operand read(Decoder& in);
 };
-inline Operand Operand::read(Decoder& in) {
-  return {
-      .value = in.integer_as<uint16_t>(),
-      .dims = in.list_of<DimMap>([&] { return in.record<DimMap>(); }),
-  };
-}
 
 struct KernelUse {
   static constexpr size_t kFields = 4;
@@ -93,14 +60,6 @@ struct KernelUse {
   std::vector<Message> messages;
   static KernelUse read(Decoder& in);
 };
-inline KernelUse KernelUse::read(Decoder& in) {
-  return {
-      .id = in.kernel_id(),
-      .params = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .label = in.text(),
-      .messages = in.list_of<Message>([&] { return in.record<Message>(); }),
-  };
-}
 
 struct LocalValue {
   static constexpr size_t kFields = 2;
@@ -108,12 +67,6 @@ struct LocalValue {
   uint16_t slot;
   static LocalValue read(Decoder& in);
 };
-inline LocalValue LocalValue::read(Decoder& in) {
-  return {
-      .value = in.integer_as<uint16_t>(),
-      .slot = in.integer_as<uint16_t>(),
-  };
-}
 
 struct AnyStep;
 
@@ -252,145 +205,6 @@ struct AnyStep {
   std::variant<NestStep, GeneralStep, GemmStep, ScanStep, RecurrenceStep, FillStep, ViewStep, ReshapeStep, CopyStep, LibraryStep, NonzeroStep, ComputeStep, BlockStep> fields;
   static AnyStep read(Decoder& in);
 };
-inline NestStep NestStep::read(Decoder& in) {
-  return {
-      .kernel = in.record<KernelUse>(),
-      .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .num_stored = in.integer_as<uint8_t>(),
-      .outputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
-      .inputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
-      .combine = in.optional<KernelUse>([&] { return in.record<KernelUse>(); }),
-      .accumulator = in.optional<DType>([&] { return in.code<DType>(); }),
-      .indexed = in.boolean(),
-      .sums = in.list_of<uint8_t>([&] { return in.integer_as<uint8_t>(); }),
-  };
-}
-inline GeneralStep GeneralStep::read(Decoder& in) {
-  return {
-      .kernel = in.record<KernelUse>(),
-      .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .inputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .parallel = in.boolean(),
-      .identity = in.optional<Literal>([&] { return in.literal(); }),
-      .channels_innermost = in.boolean(),
-      .begins = in.boolean(),
-  };
-}
-inline GemmStep GemmStep::read(Decoder& in) {
-  return {
-      .kernel = in.record<KernelUse>(),
-      .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .groups = in.list_of<uint8_t>([&] { return in.integer_as<uint8_t>(); }),
-      .output = in.record<Operand>(),
-      .inputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
-      .padded = in.list_of<uint8_t>([&] { return in.integer_as<uint8_t>(); }),
-  };
-}
-inline ScanStep ScanStep::read(Decoder& in) {
-  return {
-      .kernel = in.record<KernelUse>(),
-      .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .outputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
-      .inputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
-  };
-}
-inline RecurrenceStep RecurrenceStep::read(Decoder& in) {
-  return {
-      .body = in.bytes(),
-      .bound = in.flat_pairs<std::pair<uint16_t, uint16_t>>([&] { return in.register_number(); }, [&] { return in.register_number(); }),
-      .length = in.register_number(),
-      .reverse = in.boolean(),
-      .carries = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .sequences = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .shifts = in.list_of<int8_t>([&] { return in.integer_as<int8_t>(); }),
-      .edges = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .constants = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .orders = in.list_of<std::vector<uint16_t>>([&] { return in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }); }),
-      .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .stacked = in.list_of<bool>([&] { return in.boolean(); }),
-      .lanes = in.list_of<int8_t>([&] { return in.integer_as<int8_t>(); }),
-  };
-}
-inline FillStep FillStep::read(Decoder& in) {
-  return {
-      .output = in.integer_as<uint16_t>(),
-      .value = in.literal(),
-  };
-}
-inline ViewStep ViewStep::read(Decoder& in) {
-  return {
-      .output = in.integer_as<uint16_t>(),
-      .source = in.record<Operand>(),
-  };
-}
-inline ReshapeStep ReshapeStep::read(Decoder& in) {
-  return {
-      .output = in.integer_as<uint16_t>(),
-      .source = in.integer_as<uint16_t>(),
-  };
-}
-inline CopyStep CopyStep::read(Decoder& in) {
-  return {
-      .output = in.integer_as<uint16_t>(),
-      .source = in.integer_as<uint16_t>(),
-  };
-}
-inline LibraryStep LibraryStep::read(Decoder& in) {
-  return {
-      .name = in.text(),
-      .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .inputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .options = in.list_of<std::pair<std::string_view, Literal>>([&] { return in.pair<std::pair<std::string_view, Literal>>([&] { return in.text(); }, [&] { return in.literal(); }); }),
-      .numbers = in.list_of<std::pair<std::string_view, uint16_t>>([&] { return in.pair<std::pair<std::string_view, uint16_t>>([&] { return in.text(); }, [&] { return in.register_number(); }); }),
-  };
-}
-inline NonzeroStep NonzeroStep::read(Decoder& in) {
-  return {
-      .output = in.integer_as<uint16_t>(),
-      .source = in.integer_as<uint16_t>(),
-      .count = in.register_number(),
-  };
-}
-inline ComputeStep ComputeStep::read(Decoder& in) {
-  return {
-      .end = in.integer_as<uint16_t>(),
-  };
-}
-inline BlockStep BlockStep::read(Decoder& in) {
-  return {
-      .steps = in.list_of<AnyStep>([&] { return AnyStep::read(in); }),
-      .axes = in.list_of<std::vector<uint8_t>>([&] { return in.list_of<uint8_t>([&] { return in.integer_as<uint8_t>(); }); }),
-      .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .parallel = in.integer_as<uint8_t>(),
-      .sequential = in.integer_as<uint8_t>(),
-      .cut_is_sequential = in.boolean(),
-      .locals = in.list_of<LocalValue>([&] { return in.record<LocalValue>(); }),
-      .triangle = in.integer_as<int8_t>(),
-  };
-}
-inline AnyStep AnyStep::read(Decoder& in) {
-  const size_t count = in.list();
-  const auto kind = in.code<StepKind>();
-  switch (kind) {
-    case StepKind::Map: return {kind, in.fields<NestStep>(count - 1)};
-    case StepKind::Reduce: return {kind, in.fields<NestStep>(count - 1)};
-    case StepKind::Rows: return {kind, in.fields<NestStep>(count - 1)};
-    case StepKind::Nest: return {kind, in.fields<GeneralStep>(count - 1)};
-    case StepKind::Gemm: return {kind, in.fields<GemmStep>(count - 1)};
-    case StepKind::Scan: return {kind, in.fields<ScanStep>(count - 1)};
-    case StepKind::Recurrence: return {kind, in.fields<RecurrenceStep>(count - 1)};
-    case StepKind::Fill: return {kind, in.fields<FillStep>(count - 1)};
-    case StepKind::View: return {kind, in.fields<ViewStep>(count - 1)};
-    case StepKind::Reshape: return {kind, in.fields<ReshapeStep>(count - 1)};
-    case StepKind::Copy: return {kind, in.fields<CopyStep>(count - 1)};
-    case StepKind::Library: return {kind, in.fields<LibraryStep>(count - 1)};
-    case StepKind::Nonzero: return {kind, in.fields<NonzeroStep>(count - 1)};
-    case StepKind::Compute: return {kind, in.fields<ComputeStep>(count - 1)};
-    case StepKind::Block: return {kind, in.fields<BlockStep>(count - 1)};
-  }
-  in.refuse_code();
-}
 
 struct IndexedDim {
   static constexpr size_t kFields = 5;
@@ -427,22 +241,6 @@ struct Plan {
   std::vector<IndexedDim> indexed;
   static Plan read(Decoder& in);
 };
-inline Plan Plan::read(Decoder& in) {
-  return {
-      .name = in.text(),
-      .num_inputs = in.integer_as<uint16_t>(),
-      .program = in.list_of<Instruction>([&] { return in.record<Instruction>(); }),
-      .start = in.integer_as<uint16_t>(),
-      .messages = in.list_of<Message>([&] { return in.record<Message>(); }),
-      .values = in.list_of<PlanValue>([&] { return in.record<PlanValue>(); }),
-      .steps = in.list_of<AnyStep>([&] { return AnyStep::read(in); }),
-      .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
-      .releases = in.list_of<std::vector<uint16_t>>([&] { return in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }); }),
-      .index_error = in.code<ErrorKind>(),
-      .index_message = in.text(),
-      .indexed = in.list_of<IndexedDim>([&] { return in.record<IndexedDim>(); }),
-  };
-}
 
 struct OpRow {
   static constexpr size_t kFields = 17;
@@ -465,27 +263,6 @@ struct OpRow {
   std::span<const uint8_t> derivatives;
   static OpRow read(Decoder& in);
 };
-inline OpRow OpRow::read(Decoder& in) {
-  return {
-      .schema = in.text(),
-      .kind = in.code<OpKind>(),
-      .variant = in.code<Variant>(),
-      .functional = in.integer_as<int32_t>(),
-      .is_method = in.boolean(),
-      .is_function = in.boolean(),
-      .module = in.text(),
-      .int_to_float = in.boolean(),
-      .refuses_bools = in.boolean(),
-      .promoted = in.integer_as<uint32_t>(),
-      .inverse = in.text(),
-      .layout = in.code<ResultLayout>(),
-      .autocast = in.code<CastRule>(),
-      .saves = in.boolean(),
-      .tags = in.text(),
-      .keys = in.bytes(),
-      .derivatives = in.bytes(),
-  };
-}
 
 struct ConversionRow {
   static constexpr size_t kFields = 3;
@@ -494,13 +271,6 @@ struct ConversionRow {
   KernelId kernel;
   static ConversionRow read(Decoder& in);
 };
-inline ConversionRow ConversionRow::read(Decoder& in) {
-  return {
-      .target = in.code<DType>(),
-      .source = in.code<DType>(),
-      .kernel = in.kernel_id(),
-  };
-}
 
 struct Program {
   static constexpr size_t kFields = 2;
@@ -508,12 +278,6 @@ struct Program {
   std::span<const uint8_t> encoded;
   static Program read(Decoder& in);
 };
-inline Program Program::read(Decoder& in) {
-  return {
-      .kernel = in.kernel_id(),
-      .encoded = in.bytes(),
-  };
-}
 
 struct BindingRow {
   static constexpr size_t kFields = 4;
@@ -523,14 +287,6 @@ struct BindingRow {
   bool is_function;
   static BindingRow read(Decoder& in);
 };
-inline BindingRow BindingRow::read(Decoder& in) {
-  return {
-      .module = in.text(),
-      .original = in.text(),
-      .is_method = in.boolean(),
-      .is_function = in.boolean(),
-  };
-}
 
 struct LateOpRow {
   static constexpr size_t kFields = 3;
@@ -539,13 +295,6 @@ struct LateOpRow {
   std::span<const uint8_t> records;
   static LateOpRow read(Decoder& in);
 };
-inline LateOpRow LateOpRow::read(Decoder& in) {
-  return {
-      .name = in.text(),
-      .bindings = in.list_of<BindingRow>([&] { return in.record<BindingRow>(); }),
-      .records = in.bytes(),
-  };
-}
 
 struct LateRow {
   static constexpr size_t kFields = 13;
@@ -564,23 +313,6 @@ struct LateRow {
   std::string_view tags;
   static LateRow read(Decoder& in);
 };
-inline LateRow LateRow::read(Decoder& in) {
-  return {
-      .schema = in.text(),
-      .variant = in.code<Variant>(),
-      .body = in.code<LateBody>(),
-      .named = in.text(),
-      .autocast = in.code<CastRule>(),
-      .module = in.text(),
-      .is_method = in.boolean(),
-      .is_function = in.boolean(),
-      .is_seen = in.boolean(),
-      .is_variadic = in.boolean(),
-      .gives_view = in.boolean(),
-      .takes_parts = in.boolean(),
-      .tags = in.text(),
-  };
-}
 
 struct SeenRow {
   static constexpr size_t kFields = 7;
@@ -593,17 +325,6 @@ struct SeenRow {
   bool numbers;
   static SeenRow read(Decoder& in);
 };
-inline SeenRow SeenRow::read(Decoder& in) {
-  return {
-      .op = in.text(),
-      .gradient = in.text(),
-      .given = in.text(),
-      .reads_results = in.boolean(),
-      .composed = in.boolean(),
-      .composed_gradients = in.boolean(),
-      .numbers = in.boolean(),
-  };
-}
 
 struct SourceRow {
   static constexpr size_t kFields = 3;
@@ -612,13 +333,6 @@ struct SourceRow {
   int16_t element;
   static SourceRow read(Decoder& in);
 };
-inline SourceRow SourceRow::read(Decoder& in) {
-  return {
-      .origin = in.code<ArgumentOrigin>(),
-      .index = in.integer_as<int16_t>(),
-      .element = in.integer_as<int16_t>(),
-  };
-}
 
 struct IntrinsicRow {
   static constexpr size_t kFields = 13;
@@ -637,23 +351,6 @@ struct IntrinsicRow {
   std::vector<SourceRow> sources;
   static IntrinsicRow read(Decoder& in);
 };
-inline IntrinsicRow IntrinsicRow::read(Decoder& in) {
-  return {
-      .schema = in.text(),
-      .kind = in.code<OpKind>(),
-      .variant = in.code<Variant>(),
-      .is_method = in.boolean(),
-      .is_function = in.boolean(),
-      .module = in.text(),
-      .is_seen = in.boolean(),
-      .is_transparent = in.boolean(),
-      .instead = in.text(),
-      .autocast = in.code<CastRule>(),
-      .tags = in.text(),
-      .gradient = in.text(),
-      .sources = in.list_of<SourceRow>([&] { return in.record<SourceRow>(); }),
-  };
-}
 
 struct DocumentationRow {
   static constexpr size_t kFields = 3;
@@ -662,13 +359,6 @@ struct DocumentationRow {
   uint32_t method;
   static DocumentationRow read(Decoder& in);
 };
-inline DocumentationRow DocumentationRow::read(Decoder& in) {
-  return {
-      .name = in.text(),
-      .function = in.integer_as<uint32_t>(),
-      .method = in.integer_as<uint32_t>(),
-  };
-}
 
 struct FrozenFile {
   static constexpr size_t kFields = 8;
@@ -682,18 +372,6 @@ struct FrozenFile {
   std::span<const uint8_t> texts;
   static FrozenFile read(Decoder& in);
 };
-inline FrozenFile FrozenFile::read(Decoder& in) {
-  return {
-      .ops = in.list_of<OpRow>([&] { return in.record<OpRow>(); }),
-      .intrinsics = in.list_of<IntrinsicRow>([&] { return in.record<IntrinsicRow>(); }),
-      .conversions = in.list_of<ConversionRow>([&] { return in.record<ConversionRow>(); }),
-      .programs = in.bytes(),
-      .late = in.bytes(),
-      .seen = in.list_of<SeenRow>([&] { return in.record<SeenRow>(); }),
-      .documentation = in.list_of<DocumentationRow>([&] { return in.record<DocumentationRow>(); }),
-      .texts = in.bytes(),
-  };
-}
 
 struct KeyedPlan {
   static constexpr size_t kFields = 2;
@@ -701,12 +379,6 @@ struct KeyedPlan {
   std::span<const uint8_t> plan;
   static KeyedPlan read(Decoder& in);
 };
-inline KeyedPlan KeyedPlan::read(Decoder& in) {
-  return {
-      .key = in.nested(),
-      .plan = in.bytes(),
-  };
-}
 
 struct PointwiseKey {
   static constexpr size_t kFields = 2;
@@ -714,12 +386,6 @@ struct PointwiseKey {
   Decoder items;
   static PointwiseKey read(Decoder& in);
 };
-inline PointwiseKey PointwiseKey::read(Decoder& in) {
-  return {
-      .common = in.code<DType>(),
-      .items = in.nested(),
-  };
-}
 
 struct KeyedFunction {
   static constexpr size_t kFields = 2;
@@ -727,12 +393,6 @@ struct KeyedFunction {
   std::span<const uint8_t> function;
   static KeyedFunction read(Decoder& in);
 };
-inline KeyedFunction KeyedFunction::read(Decoder& in) {
-  return {
-      .key = in.record<PointwiseKey>(),
-      .function = in.bytes(),
-  };
-}
 
 struct KeyedDerivative {
   static constexpr size_t kFields = 4;
@@ -742,14 +402,6 @@ struct KeyedDerivative {
   std::span<const uint8_t> derivative;
   static KeyedDerivative read(Decoder& in);
 };
-inline KeyedDerivative KeyedDerivative::read(Decoder& in) {
-  return {
-      .rule = in.code<Rule>(),
-      .mask = in.bits(),
-      .key = in.nested(),
-      .derivative = in.bytes(),
-  };
-}
 
 struct FunctionInput {
   static constexpr size_t kFields = 2;
@@ -757,12 +409,6 @@ struct FunctionInput {
   DType dtype;
   static FunctionInput read(Decoder& in);
 };
-inline FunctionInput FunctionInput::read(Decoder& in) {
-  return {
-      .argument = in.integer_as<uint8_t>(),
-      .dtype = in.code<DType>(),
-  };
-}
 
 struct FunctionParameter {
   static constexpr size_t kFields = 6;
@@ -774,16 +420,6 @@ struct FunctionParameter {
   NumberPart part;
   static FunctionParameter read(Decoder& in);
 };
-inline FunctionParameter FunctionParameter::read(Decoder& in) {
-  return {
-      .argument = in.integer_as<uint8_t>(),
-      .dtype = in.code<DType>(),
-      .exact = in.boolean(),
-      .nonnegative = in.boolean(),
-      .range = in.optional<DType>([&] { return in.code<DType>(); }),
-      .part = in.code<NumberPart>(),
-  };
-}
 
 struct NumberChecks {
   static constexpr size_t kFields = 2;
@@ -791,12 +427,6 @@ struct NumberChecks {
   std::vector<Message> messages;
   static NumberChecks read(Decoder& in);
 };
-inline NumberChecks NumberChecks::read(Decoder& in) {
-  return {
-      .program = in.list_of<Instruction>([&] { return in.record<Instruction>(); }),
-      .messages = in.list_of<Message>([&] { return in.record<Message>(); }),
-  };
-}
 
 struct Function {
   static constexpr size_t kFields = 7;
@@ -809,17 +439,6 @@ struct Function {
   std::vector<Message> requirements;
   static Function read(Decoder& in);
 };
-inline Function Function::read(Decoder& in) {
-  return {
-      .kernel = in.kernel_id(),
-      .inputs = in.list_of<FunctionInput>([&] { return in.record<FunctionInput>(); }),
-      .outputs = in.list_of<DType>([&] { return in.code<DType>(); }),
-      .params = in.list_of<FunctionParameter>([&] { return in.record<FunctionParameter>(); }),
-      .draws = in.integer_as<uint8_t>(),
-      .checks = in.optional<NumberChecks>([&] { return in.record<NumberChecks>(); }),
-      .requirements = in.list_of<Message>([&] { return in.record<Message>(); }),
-  };
-}
 
 struct DerivedOp {
   static constexpr size_t kFields = 5;
@@ -830,15 +449,6 @@ struct DerivedOp {
   std::span<const uint8_t> keys;
   static DerivedOp read(Decoder& in);
 };
-inline DerivedOp DerivedOp::read(Decoder& in) {
-  return {
-      .schema = in.text(),
-      .kind = in.code<OpKind>(),
-      .promoted = in.integer_as<uint32_t>(),
-      .origin = in.bytes(),
-      .keys = in.bytes(),
-  };
-}
 
 struct SizeRow {
   static constexpr size_t kFields = 3;
@@ -847,13 +457,6 @@ struct SizeRow {
   int16_t dim;
   static SizeRow read(Decoder& in);
 };
-inline SizeRow SizeRow::read(Decoder& in) {
-  return {
-      .argument = in.integer_as<int16_t>(),
-      .element = in.integer_as<int16_t>(),
-      .dim = in.integer_as<int16_t>(),
-  };
-}
 
 struct PassedRow {
   static constexpr size_t kFields = 2;
@@ -861,12 +464,6 @@ struct PassedRow {
   int16_t input;
   static PassedRow read(Decoder& in);
 };
-inline PassedRow PassedRow::read(Decoder& in) {
-  return {
-      .gradient = in.integer_as<int16_t>(),
-      .input = in.integer_as<int16_t>(),
-  };
-}
 
 struct DerivativeRow {
   static constexpr size_t kFields = 10;
@@ -882,20 +479,6 @@ struct DerivativeRow {
   std::optional<DerivedOp> forward;
   static DerivativeRow read(Decoder& in);
 };
-inline DerivativeRow DerivativeRow::read(Decoder& in) {
-  return {
-      .op = in.optional<DerivedOp>([&] { return in.record<DerivedOp>(); }),
-      .arguments = in.list_of<SourceRow>([&] { return in.record<SourceRow>(); }),
-      .sizes = in.list_of<SizeRow>([&] { return in.record<SizeRow>(); }),
-      .results = in.list_of<int16_t>([&] { return in.integer_as<int16_t>(); }),
-      .broadcasts = in.boolean(),
-      .saved_arguments = in.bits(),
-      .saved_results = in.integer_as<uint32_t>(),
-      .node = in.text(),
-      .passed = in.list_of<PassedRow>([&] { return in.record<PassedRow>(); }),
-      .forward = in.optional<DerivedOp>([&] { return in.record<DerivedOp>(); }),
-  };
-}
 
 struct GuardedDerivative {
   static constexpr size_t kFields = 2;
@@ -903,12 +486,6 @@ struct GuardedDerivative {
   std::optional<DerivativeRow> derivative;
   static GuardedDerivative read(Decoder& in);
 };
-inline GuardedDerivative GuardedDerivative::read(Decoder& in) {
-  return {
-      .guards = in.list_of<Instruction>([&] { return in.record<Instruction>(); }),
-      .derivative = in.optional<DerivativeRow>([&] { return in.record<DerivativeRow>(); }),
-  };
-}
 
 struct AnySlot;
 
@@ -966,65 +543,6 @@ struct AnySlot {
   std::variant<NumberedSlot, ConstantSlot, OpSlot, BitcastSlot, GatherSlot, CheckSlot> fields;
   static AnySlot read(Decoder& in);
 };
-inline NumberedSlot NumberedSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .number = in.integer_as<int32_t>(),
-  };
-}
-inline ConstantSlot ConstantSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .value = in.literal(),
-  };
-}
-inline OpSlot OpSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .kernel = in.kernel_id(),
-      .arguments = in.list_of<int32_t>([&] { return in.integer_as<int32_t>(); }),
-  };
-}
-inline BitcastSlot BitcastSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .argument = in.integer_as<int32_t>(),
-  };
-}
-inline GatherSlot GatherSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .operand = in.integer_as<int32_t>(),
-      .mask = in.integer_as<int32_t>(),
-      .fill = in.integer_as<int32_t>(),
-      .indices = in.list_of<int32_t>([&] { return in.integer_as<int32_t>(); }),
-  };
-}
-inline CheckSlot CheckSlot::read(Decoder& in) {
-  return {
-      .dtype = in.code<DType>(),
-      .number = in.integer_as<int32_t>(),
-      .mask = in.integer_as<int32_t>(),
-      .value = in.integer_as<int32_t>(),
-      .condition = in.integer_as<int32_t>(),
-  };
-}
-inline AnySlot AnySlot::read(Decoder& in) {
-  const size_t count = in.list();
-  const auto kind = in.code<SlotKind>();
-  switch (kind) {
-    case SlotKind::Input: return {kind, in.fields<NumberedSlot>(count - 1)};
-    case SlotKind::Constant: return {kind, in.fields<ConstantSlot>(count - 1)};
-    case SlotKind::Parameter: return {kind, in.fields<NumberedSlot>(count - 1)};
-    case SlotKind::Row: return {kind, in.fields<NumberedSlot>(count - 1)};
-    case SlotKind::Axis: return {kind, in.fields<NumberedSlot>(count - 1)};
-    case SlotKind::Op: return {kind, in.fields<OpSlot>(count - 1)};
-    case SlotKind::Bitcast: return {kind, in.fields<BitcastSlot>(count - 1)};
-    case SlotKind::Gather: return {kind, in.fields<GatherSlot>(count - 1)};
-    case SlotKind::Check: return {kind, in.fields<CheckSlot>(count - 1)};
-  }
-  in.refuse_code();
-}
 
 struct ScalarProgram {
   static constexpr size_t kFields = 2;
@@ -1032,12 +550,6 @@ struct ScalarProgram {
   std::vector<int32_t> results;
   static ScalarProgram read(Decoder& in);
 };
-inline ScalarProgram ScalarProgram::read(Decoder& in) {
-  return {
-      .slots = in.list_of<AnySlot>([&] { return AnySlot::read(in); }),
-      .results = in.list_of<int32_t>([&] { return in.integer_as<int32_t>(); }),
-  };
-}
 
 struct AnyPass;
 
@@ -1062,31 +574,6 @@ struct AnyPass {
   std::variant<ReducePass, StoringPass> fields;
   static AnyPass read(Decoder& in);
 };
-inline ReducePass ReducePass::read(Decoder& in) {
-  return {
-      .program = in.record<ScalarProgram>(),
-      .first = in.kernel_id(),
-      .again = in.kernel_id(),
-      .accumulator = in.code<DType>(),
-  };
-}
-inline StoringPass StoringPass::read(Decoder& in) {
-  return {
-      .program = in.record<ScalarProgram>(),
-      .output = in.integer_as<int32_t>(),
-  };
-}
-inline AnyPass AnyPass::read(Decoder& in) {
-  const size_t count = in.list();
-  const auto kind = in.code<RowPassKind>();
-  switch (kind) {
-    case RowPassKind::Reduce: return {kind, in.fields<ReducePass>(count - 1)};
-    case RowPassKind::Map: return {kind, in.fields<StoringPass>(count - 1)};
-    case RowPassKind::Store: return {kind, in.fields<StoringPass>(count - 1)};
-    case RowPassKind::Add: return {kind, in.fields<StoringPass>(count - 1)};
-  }
-  in.refuse_code();
-}
 
 struct StoreRow {
   static constexpr size_t kFields = 2;
@@ -1094,12 +581,6 @@ struct StoreRow {
   bool drops;
   static StoreRow read(Decoder& in);
 };
-inline StoreRow StoreRow::read(Decoder& in) {
-  return {
-      .rank = in.integer_as<int32_t>(),
-      .drops = in.boolean(),
-  };
-}
 
 struct AnyProgram;
 
@@ -1137,43 +618,6 @@ struct AnyProgram {
   std::variant<MapProgram, CombiningProgram, RowsProgram, NestProgram> fields;
   static AnyProgram read(Decoder& in);
 };
-inline MapProgram MapProgram::read(Decoder& in) {
-  return {
-      .program = in.record<ScalarProgram>(),
-  };
-}
-inline CombiningProgram CombiningProgram::read(Decoder& in) {
-  return {
-      .program = in.record<ScalarProgram>(),
-      .whole = in.kernel_id(),
-  };
-}
-inline RowsProgram RowsProgram::read(Decoder& in) {
-  return {
-      .passes = in.list_of<AnyPass>([&] { return AnyPass::read(in); }),
-  };
-}
-inline NestProgram NestProgram::read(Decoder& in) {
-  return {
-      .program = in.record<ScalarProgram>(),
-      .rank = in.integer_as<int32_t>(),
-      .operand_ranks = in.list_of<int32_t>([&] { return in.integer_as<int32_t>(); }),
-      .combine = in.code<Combine>(),
-      .stores = in.list_of<StoreRow>([&] { return in.record<StoreRow>(); }),
-  };
-}
-inline AnyProgram AnyProgram::read(Decoder& in) {
-  const size_t count = in.list();
-  const auto kind = in.code<TileForm>();
-  switch (kind) {
-    case TileForm::Map: return {kind, in.fields<MapProgram>(count - 1)};
-    case TileForm::Reduce: return {kind, in.fields<CombiningProgram>(count - 1)};
-    case TileForm::Scan: return {kind, in.fields<CombiningProgram>(count - 1)};
-    case TileForm::Rows: return {kind, in.fields<RowsProgram>(count - 1)};
-    case TileForm::Nest: return {kind, in.fields<NestProgram>(count - 1)};
-  }
-  in.refuse_code();
-}
 
 struct TileProgram {
   static constexpr size_t kFields = 4;
@@ -1183,13 +627,5 @@ struct TileProgram {
   std::vector<DType> params;
   static TileProgram read(Decoder& in);
 };
-inline TileProgram TileProgram::read(Decoder& in) {
-  return {
-      .body = AnyProgram::read(in),
-      .outputs = in.list_of<DType>([&] { return in.code<DType>(); }),
-      .inputs = in.list_of<DType>([&] { return in.code<DType>(); }),
-      .params = in.list_of<DType>([&] { return in.code<DType>(); }),
-  };
-}
 }  // namespace encoded
 }  // namespace pellucid

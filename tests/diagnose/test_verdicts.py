@@ -95,15 +95,21 @@ SOUND = (
 
 
 @pytest.fixture(scope="module")
-def report_of(tmp_path_factory):
-    """The reports of all programs by the clock, computed in one process."""
-    names = [f"faulty_{name}" for name in FAULTY] + [f"sound_{name}" for name in SOUND]
-    result = tmp_path_factory.mktemp("reports") / "reports.json"
-    command = [sys.executable, str(PROGRAMS.parent / "record_programs.py"), str(result)]
-    scripts = [str(PROGRAMS / f"{name}.py") for name in names]
-    subprocess.run([*command, *scripts], check=True, stdout=subprocess.DEVNULL)
-    actual = json.loads(result.read_text())
-    return lambda name: Report.unpickled(actual[str(PROGRAMS / f"{name}.py")]["report"])
+def report_of():
+    """A function that gives a program's report by a clock of its own: one process
+    makes those that the tests ask for.
+    """
+    command = [sys.executable, str(PROGRAMS.parent / "record_programs.py")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, bufsize=1, **pipes) as recorder:
+
+        def report(name):
+            print(PROGRAMS / f"{name}.py", file=recorder.stdin)
+            return Report.unpickled(json.loads(recorder.stdout.readline())["report"])
+
+        yield report
+        recorder.stdin.close()
+    assert recorder.returncode == 0
 
 
 @pytest.mark.parametrize("name", FAULTY)

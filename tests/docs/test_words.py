@@ -4,10 +4,9 @@ lines, and name files that exist.
 
 import ast
 import functools
-import io
 import re
-import tokenize
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +16,10 @@ FOLDERS = ["src", "runtime", "tests", "tools", "benchmarks", "examples", "docs"]
 SUFFIXES = {".py", ".h", ".cpp", ".md"}
 WIDTH = 120
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# A comment of Python, or a string, in which none begins.
+LONG_STRING = r"""('{3}|"{3})(?:\\.|.)*?\1"""
+SHORT_STRING = r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\""""
+COMMENT = re.compile(rf"{LONG_STRING}|{SHORT_STRING}|(?P<comment>#[^\n]*)", re.DOTALL)
 # A file that a comment names; paths with placeholders are excluded.
 FILE = re.compile(
     r"(?<![\w./*{<>-])((?:[a-z_]\w*/)*[a-z_]\w*\.(?:py|cpp|h|md))\b(?!\w)"
@@ -61,43 +64,51 @@ def files():
         yield from files_in(folder)
 
 
-def prose_of_python(text):
-    """(line number, text) of comments and docstrings."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+class Texts(NamedTuple):
+    """(line number, text) of a file's comments and docstrings, and of the lines of its
+    strings: messages, and docstrings again.
+    """
+
+    prose: list[tuple[int, str]]
+    strings: list[tuple[int, str]]
+
+
+def texts_of_python(text):
+    found = Texts([], [])
+    number, end = 1, 0
+    for match in COMMENT.finditer(text):
+        if match["comment"]:
+            number, end = number + text.count("\n", end, match.start()), match.start()
+            found.prose.append((number, match["comment"]))
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                parts = node.value.splitlines()
+                found.strings.extend((node.lineno, line) for line in parts)
+            continue
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             value = body[0].value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 docstring = lines[value.lineno - 1 : value.end_lineno]
-                yield from enumerate(docstring, value.lineno)
+                found.prose.extend(enumerate(docstring, value.lineno))
+    return found
 
 
 @functools.cache
-def prose(path):
+def texts(path):
     text = path.read_text()
     if path.suffix == ".py":
-        return list(prose_of_python(text))
+        return texts_of_python(text)
     lines = list(enumerate(text.splitlines(), 1))
     if path.suffix == ".md":
-        return lines
+        return Texts(lines, [])
     comments = ((number, re.search("//.*", line)) for number, line in lines)
-    return [(number, actual[0]) for number, actual in comments if actual]
-
-
-def sentences(path):
-    """(line number, text) of strings with spaces: messages, and docstrings again."""
-    text = path.read_text()
-    if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from ((node.lineno, line) for line in node.value.splitlines())
-    elif path.suffix != ".md":
-        for number, line in enumerate(text.splitlines(), 1):
-            yield from ((number, actual) for actual in STRING.findall(line))
+    return Texts(
+        [(number, actual[0]) for number, actual in comments if actual],
+        [(number, actual) for number, line in lines for actual in STRING.findall(line)],
+    )
 
 
 def test_the_glossary_has_rules():
@@ -105,23 +116,27 @@ def test_the_glossary_has_rules():
     assert pattern_of(rules()).search("where it lies")
 
 
-def broken_rules(folder, texts):
-    """Violations in the texts of the folder's files, with the words to use."""
+def broken_rules(folder, lines_of):
+    """Violations in lines of the folder's files, with the words to use."""
     patterns = {pattern_of([word]): good for word, good in rules().items()}
     # Few lines break a rule, so search for all words at once first.
     any_word = pattern_of(rules())
     return [
         f"{path.relative_to(ROOT)}:{number}: {actual[0]!r}: write {good}"
         for path in files_in(folder)
-        for number, line in texts(path)
+        for number, line in lines_of(path)
         if any_word.search(line)
         for pattern, good in patterns.items()
         if (actual := pattern.search(line))
     ]
 
 
+def prose(path):
+    return texts(path).prose
+
+
 def messages(path):
-    return ((n, line) for n, line in sentences(path) if " " in line.strip())
+    return ((n, line) for n, line in texts(path).strings if " " in line.strip())
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -216,12 +216,12 @@ def test_the_search_for_holders_does_not_follow_its_own_records(monkeypatch):
         total = total + (w * w).exp().sum()
     count = 0
 
-    def referrers(target):
+    def referrers(*targets):
         nonlocal count
         count += 1
-        return gc.get_referrers(target)
+        return gc.get_referrers(*targets)
 
-    fake = SimpleNamespace(get_referrers=referrers)
+    fake = SimpleNamespace(get_referrers=referrers, get_referents=gc.get_referents)
     monkeypatch.setattr("pellucid.memory._names.gc", fake)
     actual = memory.holders(w)
     assert any(name.startswith("total") for name in actual)

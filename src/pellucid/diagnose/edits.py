@@ -27,6 +27,12 @@ def _parsed(file: str, changed: int) -> ast.Module:
         return ast.parse(source.read())
 
 
+@lru_cache(maxsize=64)
+def _nodes(tree: ast.Module | None) -> list[ast.AST]:
+    """All nodes of a tree."""
+    return list(ast.walk(tree)) if tree is not None else []
+
+
 def text_of(file: str, line: int) -> str:
     """A line without its newline."""
     return linecache.getline(file, line).rstrip("\n")
@@ -53,12 +59,9 @@ def enclosing(
     file: str, line: int, wanted: Callable[[ast.AST], bool]
 ) -> list[ast.stmt]:
     """The statements around a line that are wanted, the outermost first."""
-    tree = tree_of(file)
-    if tree is None:
-        return []
     nodes = [
         node
-        for node in ast.walk(tree)
+        for node in _nodes(tree_of(file))
         if isinstance(node, ast.stmt)
         and wanted(node)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
@@ -74,9 +77,8 @@ def is_loop(node: ast.AST) -> bool:
 def repeating(file: str, line: int) -> int:
     """The line of the innermost loop or comprehension around a line; 0 without."""
     kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-    tree = tree_of(file)
     places = [loop.lineno for loop in enclosing(file, line, is_loop)]
-    for node in ast.walk(tree) if tree else ():
+    for node in _nodes(tree_of(file)):
         if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0):
             places.append(node.lineno)
     return max(places, default=0)
@@ -127,7 +129,7 @@ def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
     """
     tree = tree_of(file)
     calls: list[tuple[ast.stmt, ast.stmt, str]] = []
-    for call in ast.walk(tree) if tree else ():
+    for call in _nodes(tree):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             continue
         loops = enclosing(file, call.lineno, is_loop)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.memory._holders import paths_to
+from pellucid.memory._holders import names_for, paths_to
 from pellucid.memory._live import live_storages, live_tensors, nodes_behind
-from pellucid.memory._names import names_of
+from pellucid.memory._names import Names
 from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.log import Kind, Line, Log
 from pellucid.profiler._timeline.storages import OPTIMIZER, Storages
@@ -69,11 +69,10 @@ def held_storages(log: Log) -> list[Held]:
     live = live_storages() if found else {}
     held = []
     for line, own in found:
-        paths: dict[str, None] = {}
-        for place in own[:: max(len(own) // 4, 1)][:4].tolist():
-            storage = live.get(int(storages.address[place]))
-            if storage is not None:
-                paths.update(dict.fromkeys(paths_to(storage)))
+        addresses = storages.address[own[:: max(len(own) // 4, 1)][:4]].tolist()
+        shown = [live[address] for address in addresses if address in live]
+        names = names_for(shown)
+        paths = dict.fromkeys(p for storage in shown for p in paths_to(storage, names))
         held.append(Held(line, len(own), _bytes(storages, own), tuple(paths)))
     return sorted(held, key=lambda entry: -entry.nbytes)
 
@@ -107,15 +106,18 @@ def old_graphs(log: Log) -> dict[str, str]:
     before = int(numbers.max(initial=-1))
     spans: dict[str, int] = {}
     counts: dict[str, int] = {}
+    graphs = []
     for tensor in live_tensors():
         made = [_number(node) for node in nodes_behind(tensor)]
         own = [number for number in made if number is not None]
-        if not own or min(own) >= before:
-            continue
-        for name in {container_of(name) for name in names_of(tensor)}:
+        if own and min(own) < before:
+            graphs.append((tensor, len(made), max(own)))
+    names = Names([tensor for tensor, *_ in graphs])
+    for tensor, size, last in graphs:
+        for name in {container_of(name) for name in names.of(tensor)}:
             counts[name] = counts.get(name, 0) + 1
-            if max(own) > before:
-                spans[name] = max(spans.get(name, 0), len(made))
+            if last > before:
+                spans[name] = max(spans.get(name, 0), size)
     found = {name: f"{n} graphs of earlier steps" for name, n in counts.items()}
     found = {name: text for name, text in found.items() if counts[name] >= _ROUNDS}
     return found | {

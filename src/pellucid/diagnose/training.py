@@ -70,12 +70,11 @@ class Training:
 
 
 def _optimized() -> set[int]:
-    """Of the parameters of all optimizers. Types are compared: to ask an object for its
-    class may import a module.
-    """
+    """Of the parameters of all optimizers."""
+    from pellucid.memory._live import instances
     from pellucid.optim.optimizer import Optimizer
 
-    optimizers = [o for o in gc.get_objects() if issubclass(type(o), Optimizer)]
+    optimizers = instances(Optimizer, gc.get_objects())
     groups = [group for one in optimizers for group in one.param_groups]
     return {id(parameter) for group in groups for parameter in group["params"]}
 

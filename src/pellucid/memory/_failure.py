@@ -48,7 +48,7 @@ def _with_holders(text: str, wanted: int) -> str:
     if live < wanted // 4:
         advice = "The request alone is larger than what is free: compute it in parts."
         return "\n".join([*lines, advice])
-    from pellucid.memory._holders import paths_to
+    from pellucid.memory._holders import names_for, paths_to
     from pellucid.memory._live import live_storages
 
     lines[-1] += " Largest:"
@@ -56,7 +56,8 @@ def _with_holders(text: str, wanted: int) -> str:
     for storage in storages[:_SHOWN]:
         name = "of unknown holder: the search took too long"
         if time.monotonic() - start < _PATIENCE:
-            name = next(iter(paths_to(storage)), "held outside of Python's variables")
+            paths = paths_to(storage, names_for([storage]))
+            name = next(iter(paths), "held outside of Python's variables")
         lines.append(f"  {readable(storage.nbytes)} ({storage.role}) {name}"[:160])
     lines.append(_advice(wanted, sum(s.nbytes for s in storages if s.nodes)))
     return "\n".join(lines)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from pellucid._tensor import Tensor
 from pellucid.memory._live import LiveStorage, address_of, live_storages
-from pellucid.memory._names import names_of
+from pellucid.memory._names import Names
 
 _MOST = 20
 
@@ -22,19 +23,25 @@ def holders(tensor: Tensor) -> list[str]:
     4 -> saved by MulBackward0"]``.
     """
     storage = live_storages().get(address_of(tensor))
-    return [] if storage is None else paths_to(storage)
+    return [] if storage is None else paths_to(storage, names_for([storage]))
 
 
-def paths_to(storage: LiveStorage) -> list[str]:
+def names_for(storages: Sequence[LiveStorage]) -> Names:
+    """What `paths_to` needs, for several storages."""
+    tensors = [tensor for storage in storages for tensor in storage.tensors]
+    return Names([*tensors, *(root for s in storages for _, root in s.nodes)])
+
+
+def paths_to(storage: LiveStorage, names: Names) -> list[str]:
     """Like `holders`, for a given storage."""
     found: list[str] = []
     for tensor in storage.tensors:
-        found += names_of(tensor)
+        found += names.of(tensor)
     by_root: dict[int, tuple[Tensor, Any]] = {}
     for node, root in storage.nodes:
         by_root.setdefault(id(root), (root, node))
     for root, node in by_root.values():
-        for name in names_of(root) or ["a tensor without a name"]:
+        for name in names.of(root) or ["a tensor without a name"]:
             found.append(" -> ".join([name, *_path(root.grad_fn, node)]))
     return list(dict.fromkeys(found))[:_MOST]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.memory._holders import paths_to
+from pellucid.memory._holders import names_for, paths_to
 from pellucid.memory._live import live_storages
 from pellucid.memory._peak import readable
 from pellucid.profiler._timeline.log import Session, Watch
@@ -77,10 +77,9 @@ def leaks(
 
 def _leak(key: tuple[str, str], by_call: list[list[Any]], storages: Any) -> Leak:
     sizes = [sum(nbytes for _, nbytes in items) for items in by_call[:-1]]
-    held: dict[str, None] = {}
-    for address, _ in by_call[0][:4]:
-        storage = storages.get(address)
-        if storage is not None:
-            held.update(dict.fromkeys(paths_to(storage)))
+    addresses = [address for address, _ in by_call[0][:4]]
+    shown = [storages[address] for address in addresses if address in storages]
+    names = names_for(shown)
+    held = dict.fromkeys(path for storage in shown for path in paths_to(storage, names))
     line, op = key
     return Leak(line, op.removeprefix("aten::"), sum(sizes) // len(sizes), tuple(held))

@@ -7,12 +7,14 @@ referenced by other C++ objects are not found.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pellucid._tensor import Tensor
 from pellucid.memory._names import running_frames
+
+_TOGETHER = 4096  # objects whose referents are listed at once
 
 
 class Saved(NamedTuple):
@@ -50,23 +52,30 @@ def address_of(tensor: Tensor) -> int:
         return 0
 
 
+def instances(kind: type, items: list[Any]) -> list[Any]:
+    """Those of a type. Types are compared, each once: to ask an object for its class
+    may import a module.
+    """
+    types = {found for found in set(map(type, items)) if issubclass(found, kind)}
+    return [item for item in items if type(item) in types] if types else []
+
+
 def live_tensors() -> list[Tensor]:
     """Python's tensors: what containers and the running functions refer to. Most
     tensors are not containers themselves, so the collector does not list them.
     """
     found: dict[int, Tensor] = {}
 
-    def note(items: Iterable[Any]) -> None:
-        for item in items:
-            if issubclass(type(item), Tensor):
-                found[id(item)] = item
+    def note(items: list[Any]) -> None:
+        found.update((id(tensor), tensor) for tensor in instances(Tensor, items))
 
     objects = gc.get_objects()
-    note(objects)
-    for holder in objects:
-        note(gc.get_referents(holder))
+    for start in range(0, len(objects), _TOGETHER):
+        holders = objects[start : start + _TOGETHER]
+        note(holders)
+        note(gc.get_referents(*holders))
     for frame in running_frames():
-        note(frame.f_locals.values())
+        note(list(frame.f_locals.values()))
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from pellucid import _C
 from pellucid._tensor import Tensor
-from pellucid.memory._live import address_of, live_storages
+from pellucid.memory._live import address_of, instances, live_storages
 from pellucid.profiler._timeline.log import Event, Kind, Log, Session, Watch
 from pellucid.profiler._timeline.storages import (
     Storages,
@@ -197,7 +197,7 @@ def _gradients(storages: dict[int, Any]) -> dict[int, str]:
 def _optimizer_states() -> dict[int, str]:
     from pellucid.optim import Optimizer
 
-    optimizers = [o for o in gc.get_objects() if issubclass(type(o), Optimizer)]
+    optimizers = instances(Optimizer, gc.get_objects())
     entries = [entry for o in optimizers for entry in o.state.values()]
     tensors = [value for entry in entries for value in entry.values()]
     return {address_of(t): "optimizer" for t in tensors if isinstance(t, Tensor)}

@@ -1,4 +1,5 @@
-"""The C++ side: headers written from the tables of this folder.
+"""The C++ side: headers written from the tables of this folder, and the readers of
+records.
 
 ``tools/build.py`` writes them before it compiles. They are checked in, so that editors
 and reviewers see them, and a test checks that they are current. The header of the
@@ -36,8 +37,7 @@ _TOP: Final = """\
 //
 // Generated from src/pellucid_compiler/{source} by tools/build.py: change it there.
 // clang-format off
-#pragma once
-
+{once}
 {includes}
 namespace pellucid {{
 {body}
@@ -46,7 +46,7 @@ namespace pellucid {{
 
 
 def headers() -> dict[str, str]:
-    """All headers of this folder's tables: path in ``runtime`` -> text."""
+    """All files of this folder's tables: path in ``runtime`` -> text."""
     return {
         "abi/dtypes.h": _dtypes(),
         "abi/codes.h": _codes(),
@@ -56,6 +56,7 @@ def headers() -> dict[str, str]:
         "abi/operators.h": _operators(),
         "abi/schema_types.h": _schema_types(),
         "kernels/pack_file.h": _pack_file(),
+        "plan/records.cpp": _readers(),
         "plan/records.h": _records(),
         "plan/items.h": _items(),
         "plan/requests.h": _requests(),
@@ -66,9 +67,15 @@ def headers() -> dict[str, str]:
 
 def header(summary: str, source: str, includes: str, body: Iterable[str]) -> str:
     """The text of a header; ``source``: its source file in the engine."""
+    return _file(summary, source, "#pragma once\n", includes, body)
+
+
+def _file(
+    summary: str, source: str, once: str, includes: str, body: Iterable[str]
+) -> str:
     lines = "".join(f"#include {name}\n" for name in includes.split())
     return _TOP.format(
-        summary=summary, source=source, includes=lines, body="\n".join(body)
+        summary=summary, source=source, once=once, includes=lines, body="\n".join(body)
     )
 
 
@@ -391,17 +398,37 @@ def _pack_file() -> str:
 # ---------------------------------------------------------------------------- records
 
 
+_RECORDS: Final = (*plan.RECORDS, *records.RECORDS)
+_SOURCES: Final = "abi/plan.py and abi/records.py"
+
+
 def _records() -> str:
     body = ["namespace encoded {"]
-    for record in (*plan.RECORDS, *records.RECORDS):
+    for record in _RECORDS:
         if isinstance(record, Alternatives):
             body += _alternatives(record)
         else:
-            body += ["", *_struct(record), *_reader(record)]
+            body += ["", *_struct(record)]
     body.append("}  // namespace encoded")
     summary = "The encoded records of plans and of frozen.bin."
     included = '<optional> <utility> <variant> <vector> "abi/opcodes.h" "plan/decode.h"'
-    return header(summary, "abi/plan.py and abi/records.py", included, body)
+    return header(summary, _SOURCES, included, body)
+
+
+def _readers() -> str:
+    """Apart from the records: compiling them takes longer than most of what reads."""
+    body = ["namespace encoded {"]
+    for record in _RECORDS:
+        if isinstance(record, Alternatives):
+            for alternative in _distinct(record):
+                body += ["", *_reader(alternative)]
+            body += ["", *_reader_of_alternatives(record)]
+        else:
+            body += ["", *_reader(record)]
+    body.append("}  // namespace encoded")
+    return _file(
+        "The readers of encoded records.", _SOURCES, "", '"plan/records.h"', body
+    )
 
 
 def _struct(record: type, members: Iterable[str] = ()) -> Iterator[str]:
@@ -417,7 +444,7 @@ def _struct(record: type, members: Iterable[str] = ()) -> Iterator[str]:
 
 def _reader(record: type) -> Iterator[str]:
     name, fields = record.__name__, fields_of(record)
-    yield f"inline {name} {name}::read(Decoder&{' in' if fields else ''}) {{"
+    yield f"{name} {name}::read(Decoder&{' in' if fields else ''}) {{"
     yield "  return {"
     for item in fields:
         yield f"      .{item.name} = {item.field.read},"
@@ -425,20 +452,26 @@ def _reader(record: type) -> Iterator[str]:
     yield "}"
 
 
+def _distinct(group: Alternatives) -> list[type]:
+    return list(dict.fromkeys(group.records.values()))
+
+
 def _alternatives(group: Alternatives) -> Iterator[str]:
-    """The records of the group, which may contain lists of it, and its reader."""
-    kinds, found = group.codes, list(dict.fromkeys(group.records.values()))
+    """The records of the group, which may contain lists of it."""
+    found = _distinct(group)
     yield f"\nstruct {group.name};"
     for record in found:
         yield from ("", *_struct(record))
     yield f"\nstruct {group.name} {{"
-    yield f"  {kinds.name} kind;"
+    yield f"  {group.codes.name} kind;"
     yield f"  std::variant<{', '.join(r.__name__ for r in found)}> fields;"
     yield f"  static {group.name} read(Decoder& in);"
     yield "};"
-    for record in found:
-        yield from _reader(record)
-    yield f"inline {group.name} {group.name}::read(Decoder& in) {{"
+
+
+def _reader_of_alternatives(group: Alternatives) -> Iterator[str]:
+    kinds = group.codes
+    yield f"{group.name} {group.name}::read(Decoder& in) {{"
     yield "  const size_t count = in.list();"
     yield f"  const auto kind = in.code<{kinds.name}>();"
     yield "  switch (kind) {"
@@ -458,7 +491,8 @@ def _group_records() -> str:
     for record in groups.WRITTEN:
         body += ["", *_written_struct(record)]
     for read in groups.READ:
-        body += ["", *_struct(read), *_reader(read)]
+        first, *rest = _reader(read)
+        body += ["", *_struct(read), f"inline {first}", *rest]
     body.append("}  // namespace encoded")
     summary = "Groups of recorded ops: their descriptions, and the answers."
     included = '<optional> <vector> "plan/decode.h"'
@@ -575,7 +609,9 @@ def _item_record(group: items.Items, kind: str, record: type) -> Iterator[str]:
     names = ", ".join(item.name for item in fields_of(record))
     word = f"  constexpr uint64_t word() const {{ return word_of_{kind}({names}); }}"
     yield from _struct(record, [word] if _has_word(record, group) else [])
-    yield from _reader(record)
+    first, *rest = _reader(record)
+    yield f"inline {first}"
+    yield from rest
 
 
 def _item_word(kind: str, record: type) -> Iterator[str]:
