@@ -320,8 +320,8 @@ API = {
     "distributed/algorithms/model_averaging": set(),
     "distributed/autograd": {"distributed/rpc"},
     "distributed/checkpoint": {
-        *("distributed/tensor", "nn", "optim", "serialization"),
-        *("serialization/_format",),
+        *("accelerator", "cuda", "distributed/tensor", "futures", "multiprocessing"),
+        *("nn", "optim", "safetensors", "serialization", "serialization/_format"),
     },
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
