@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pellucid.distributed.fsdp._fully_shard import (
     FSDPModule,
+    UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ShardingStrategy",
     "StateDictSettings",
     "StateDictType",
+    "UnshardHandle",
     "fully_shard",
     "register_fsdp_forward_method",
 ]
