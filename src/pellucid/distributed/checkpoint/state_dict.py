@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import pellucid as torch
 import pellucid.distributed as dist
 from pellucid import nn
 from pellucid.distributed.checkpoint._flat_optimizer_state import flat, nested
 from pellucid.distributed.tensor import DTensor, distribute_tensor
+from pellucid.optim import Optimizer
 
 __all__ = [
     "FQNS_T",
@@ -36,7 +37,7 @@ DictValueType = dict[str, ValueType]
 ListDictValueType = list[DictValueType]
 OptimizerStateType = dict[str, DictValueType | ListDictValueType]
 
-_Optimizers = torch.optim.Optimizer | Iterable[torch.optim.Optimizer]
+_Optimizers: TypeAlias = "Optimizer | Iterable[Optimizer]"
 _WRAPPERS = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
 
 
@@ -232,7 +233,7 @@ def _received(described: Any, own: Any) -> Any:
     return described
 
 
-def _init_optim_state(optim: torch.optim.Optimizer) -> None:
+def _init_optim_state(optim: Optimizer) -> None:
     """Makes the optimizer create its state, by a step that changes nothing."""
     parameters = [p for group in optim.param_groups for p in group["params"]]
     if optim.state or any(p.grad is not None for p in parameters):
@@ -251,14 +252,13 @@ def _init_optim_state(optim: torch.optim.Optimizer) -> None:
         group.update(rates)
 
 
-def _listed(optimizers: _Optimizers) -> list[torch.optim.Optimizer]:
-    is_one = isinstance(optimizers, torch.optim.Optimizer)
-    found = [optimizers] if is_one else list(cast(Any, optimizers))
+def _listed(optimizers: _Optimizers) -> list[Optimizer]:
+    found = [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
     if not found:
         raise RuntimeError(
             "Optimizers are not passed in but optim_only is set to True."
         )
-    return cast(list[torch.optim.Optimizer], found)
+    return found
 
 
 def _parameter_names(model: nn.Module, options: StateDictOptions) -> dict[int, str]:
@@ -327,7 +327,7 @@ def set_optimizer_state_dict(
 
 
 def _load_state(
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     parameter: Any,
     name: str,
     states: dict[str, Any],
@@ -354,10 +354,9 @@ def get_state_dict(
     """The states of a model and its optimizers."""
     chosen = {"submodules": submodules, "options": options}
     state = get_model_state_dict(model, **chosen)
-    listed = list(optimizers) if isinstance(optimizers, Iterable) else optimizers
-    if not listed:
+    if not isinstance(optimizers, Optimizer) and not (optimizers := list(optimizers)):
         return state, {}
-    return state, get_optimizer_state_dict(model, listed, **chosen)
+    return state, get_optimizer_state_dict(model, optimizers, **chosen)
 
 
 def set_state_dict(
@@ -369,7 +368,6 @@ def set_state_dict(
     options: StateDictOptions | None = None,
 ) -> Any:
     """Loads the states of a model and its optimizers."""
-    listed = list(optimizers) if isinstance(optimizers, Iterable) else optimizers
-    if listed:
-        set_optimizer_state_dict(model, listed, optim_state_dict, options=options)
+    if isinstance(optimizers, Optimizer) or (optimizers := list(optimizers)):
+        set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)
