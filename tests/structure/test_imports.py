@@ -321,7 +321,8 @@ API = {
     "distributed/autograd": {"distributed/rpc"},
     "distributed/checkpoint": {
         *("accelerator", "cuda", "distributed/tensor", "futures", "multiprocessing"),
-        *("nn", "optim", "safetensors", "serialization", "serialization/_format"),
+        *("nn", "nn/parallel", "optim", "safetensors", "serialization"),
+        *("serialization/_format",),
     },
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
