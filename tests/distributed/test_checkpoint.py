@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import pickletools
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,10 @@ from pellucid.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from pellucid.distributed.fsdp import fully_shard
+from pellucid.distributed.tensor import Replicate, Shard
 from tests.distributed.ranks import run_ranks
+
+GOLDEN = Path(__file__).parent / "golden" / "checkpoint_of_4_ranks"
 
 
 def trained(steps):
@@ -56,7 +60,8 @@ def loads(folder):
             parameter.zero_()
     states = get_state_dict(model, optimizer)
     state = {"model": states[0], "optim": states[1], "step": 0, "names": []}
-    checkpoint.load(state, checkpoint_id=folder)
+    no_dist = not dist.is_initialized()
+    checkpoint.load(state, checkpoint_id=folder, no_dist=no_dist)
     assert state["step"] == 3 and state["names"] == ["a", "b"]
     set_state_dict(
         model, optimizer, model_state_dict=state["model"],
@@ -92,8 +97,38 @@ def test_three_processes_store_what_two_and_one_load(tmp_path):
     assert not [name for name in os.listdir(folder) if "tmp" in name]
 
 
+def rank_loads_what_pytorch_saved(rank, size):
+    """Saved by PyTorch 2.13 on 4 ranks, "grid" on a mesh of 2 x 2."""
+
+    def is_counted(tensor):
+        count = torch.arange(float(tensor.numel())).view(tensor.shape)
+        return tensor.full_tensor().equal(count)
+
+    mesh = dist.init_device_mesh("cpu", (size,))
+    zeros = torch.distributed.tensor.zeros
+    state = {
+        "rows": zeros(7, 3, device_mesh=mesh, placements=[Shard(0)]),
+        "cols": zeros(3, 5, device_mesh=mesh, placements=[Shard(0)]),
+        "same": zeros(4, device_mesh=mesh, placements=[Replicate()]),
+        "grid": zeros(8, 6, device_mesh=mesh, placements=[Shard(1)]),
+        "plain": torch.zeros(2, 3, dtype=torch.bfloat16),
+        "list": [torch.zeros(2), {"a": torch.zeros(())}],
+        "n": {"step": 0, "text": ""},
+        "pair": None,
+    }
+    checkpoint.load(state, checkpoint_id=GOLDEN)
+    assert all(is_counted(state[name]) for name in ("rows", "cols", "same", "grid"))
+    assert state["plain"].flatten().tolist() == [0, 1, 2, 3, 4, 5]
+    assert state["list"][0].tolist() == [1, 1] and state["list"][1]["a"] == 3
+    assert state["n"] == {"step": 7, "text": "x"} and state["pair"] == (1, 2)
+
+
+def test_two_ranks_load_what_four_of_pytorch_saved(tmp_path):
+    run_ranks(rank_loads_what_pytorch_saved, 2, tmp_path)
+
+
 def test_metadata_names_what_pytorch_names(tmp_path):
-    checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
+    checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tmp_path, no_dist=True)
     text = io.StringIO()
     pickletools.dis((tmp_path / ".metadata").read_bytes(), text)
     assert "torch.distributed.checkpoint" in text.getvalue()
@@ -106,13 +141,16 @@ class Runs:
 
 
 def test_errors_say_what_is_missing(tmp_path):
-    with pytest.raises(FileNotFoundError, match="not a complete checkpoint"):
-        checkpoint.load({}, checkpoint_id=tmp_path)
-    checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
-    with pytest.raises(RuntimeError, match="Missing key"):
-        checkpoint.load({"y": torch.ones(2)}, checkpoint_id=tmp_path)
-    with pytest.raises(ValueError, match="Size mismatch"):
-        checkpoint.load({"x": torch.ones(3)}, checkpoint_id=tmp_path)
+    def fails_to_load(state, kind, match):
+        with pytest.raises(checkpoint.CheckpointException, match=match) as found:
+            checkpoint.load(state, checkpoint_id=tmp_path, no_dist=True)
+        error, stack = found.value.failures[0]
+        assert type(error) is kind and len(stack)
+
+    fails_to_load({}, FileNotFoundError, "not a complete checkpoint")
+    checkpoint.save({"x": torch.ones(2)}, checkpoint_id=tmp_path, no_dist=True)
+    fails_to_load({"y": torch.ones(2)}, RuntimeError, "Missing key")
+    fails_to_load({"x": torch.ones(3)}, ValueError, "Size mismatch")
+    fails_to_load({"x": 3}, ValueError, "a tensor in the checkpoint, and a int")
     (tmp_path / ".metadata").write_bytes(pickle.dumps(Runs()))
-    with pytest.raises(pickle.UnpicklingError, match="system"):
-        checkpoint.load({"x": torch.ones(2)}, checkpoint_id=tmp_path)
+    fails_to_load({"x": torch.ones(2)}, pickle.UnpicklingError, "system")

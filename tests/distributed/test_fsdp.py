@@ -258,3 +258,37 @@ def rank_shares_a_square(rank, size):
 
 def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
     assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4
+
+
+def rank_makes_a_model_on_meta(rank, size):
+    """Parameters that the module replaces are those that are gathered."""
+    with torch.device("meta"):
+        model = nn.Sequential(*(Block() for _ in range(4)))
+    for block in model:
+        fully_shard(block)
+    fully_shard(model)
+    model[0].set_modules_to_forward_prefetch([model[1]])
+    model[1].set_modules_to_backward_prefetch([model[0]])
+    with pytest.raises(ValueError, match="fully_shard was not called on Linear"):
+        model.set_modules_to_forward_prefetch([nn.Linear(1, 1)])
+    with pytest.raises(ValueError, match="no values to send"):
+        model(torch.ones(2, 6))
+    model.to_empty(device="cpu")
+    torch.manual_seed(0)
+    for part in model.modules():
+        if hasattr(part, "reset_parameters"):
+            part.reset_parameters()
+    assert model.unshard(async_op=True).wait() is None
+    model(torch.ones(2, 6)).sum().backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1e-3).full_tensor()
+    grads = [p.grad.full_tensor() for p in model.parameters()]
+    clipped = torch.stack([g.pow(2).sum() for g in grads]).sum().sqrt()
+    assert norm > 1e-3 and torch.allclose(clipped, torch.tensor(1e-3), rtol=1e-3)
+    state = {k: v.full_tensor() for k, v in model.state_dict().items()}
+    with pytest.raises(TypeError, match="needs a DTensor"):
+        model.load_state_dict(state, assign=True)
+        model(torch.ones(2, 6))
+
+
+def test_a_model_on_meta_is_sharded_before_it_has_values(tmp_path):
+    run_ranks(rank_makes_a_model_on_meta, 2, tmp_path)

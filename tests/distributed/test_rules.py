@@ -232,6 +232,9 @@ def test_stages_joined_are_the_whole_and_little_is_combined(case):
         ("softmax.int", (floats(6, 8), 1), [Split(0)], [Split(0)], Split(0)),
         ("softmax.int", (floats(6, 8), 1), [Split(1)], [None], None),
         ("view", (floats(2, 6, 8), [12, 8]), [Split(1)], [None], None),
+        # Of too many operands to try each set of them.
+        ("stack", ([floats(4)] * 40,), [Joined("sum")] * 40, [Joined("sum")] * 40,
+         Joined("sum")),
     ],
 )  # fmt: skip
 def test_the_cheapest_plan_is_that_of_tensor_parallelism(

@@ -320,7 +320,8 @@ API = {
     "distributed/algorithms/model_averaging": set(),
     "distributed/autograd": {"distributed/rpc"},
     "distributed/checkpoint": {
-        *("distributed/tensor", "nn", "optim", "serialization"),
+        *("accelerator", "cuda", "distributed/tensor", "futures", "multiprocessing"),
+        *("nn", "nn/parallel", "optim", "safetensors", "serialization"),
         *("serialization/_format",),
     },
     "distributed/elastic": set(),

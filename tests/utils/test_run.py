@@ -92,3 +92,9 @@ def test_the_programs_failures_are_its_own(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("raise SystemExit(7)\n")
     assert run(str(script)).returncode == 7
+
+
+def test_modules_of_torch_are_programs():
+    result = run("-m", "torch.distributed.run", "--help")
+    assert result.returncode == 0, result.stderr
+    assert "--nproc-per-node" in result.stdout

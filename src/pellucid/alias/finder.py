@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 _REFUSED = {
@@ -30,6 +30,13 @@ class _SameModule:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
+
+    def get_code(self, name: str) -> CodeType | None:
+        """The code that ``python -m`` runs."""
+        assert self._spec is not None
+        loader: Any = self._spec.loader
+        code: CodeType | None = loader.get_code(self._spec.name)
+        return code
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has put the second name's there.

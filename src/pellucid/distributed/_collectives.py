@@ -308,13 +308,16 @@ def all_to_all_single(
 
 
 def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Any = None
+    group: Any = None,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: datetime.timedelta | None = None,
 ) -> Work | None:
-    """Waits until all ranks have called it."""
+    """Waits until all ranks have called it, at most ``timeout``."""
     if (target := check_member(group, "barrier")) is None:
         return None
     opts = options.BarrierOptions()
-    opts.asyncOp, opts.device_ids = async_op, device_ids
+    opts.asyncOp, opts.device_ids, opts.timeout = async_op, device_ids, timeout
     return _done(target.barrier(opts), async_op)
 
 

@@ -35,7 +35,8 @@ class DeviceMesh:
                 f"mesh_dim_names {mesh_dim_names} must name each of the "
                 f"{self.mesh.dim()} dimensions"
             )
-        places = (self.mesh == dist.get_rank()).nonzero().tolist()
+        rank = dist.get_rank() if dist.is_initialized() else -1
+        places = (self.mesh == rank).nonzero().tolist()
         self._place = places[0] if places else None
         self._groups = self._make_groups() if _groups is None else _groups
 
@@ -134,6 +135,14 @@ class DeviceMesh:
         names = options.get("mesh_dim_names")
         return DeviceMesh(device_type, ranks, mesh_dim_names=names, _groups=[group])
 
+    def __deepcopy__(self, memo: Any) -> DeviceMesh:
+        return self
+
+    def __reduce__(self) -> Any:
+        """For a process outside of the groups: the mesh without them."""
+        names = self.mesh_dim_names
+        return _without_groups, (self.device_type, self.mesh, names, self._place)
+
     def __enter__(self) -> DeviceMesh:
         meshes = getattr(_current, "meshes", [])
         _current.meshes = [*meshes, self]
@@ -157,6 +166,16 @@ class DeviceMesh:
         pairs = zip(names, self.shape, strict=True)
         shown = ", ".join(f"{name}={size}" for name, size in pairs)
         return f"DeviceMesh(({shown}), {self.device_type!r})"
+
+
+def _without_groups(
+    device_type: str, mesh: Any, names: tuple[str, ...] | None, place: Any
+) -> DeviceMesh:
+    """A mesh that only says which part of a tensor a process has."""
+    groups = [None] * mesh.dim()
+    made = DeviceMesh(device_type, mesh, mesh_dim_names=names, _groups=groups)
+    made._place = place
+    return made
 
 
 def current_mesh() -> DeviceMesh:

@@ -10,8 +10,7 @@ next: ir/primitives/loop.py.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pellucid_compiler.ir.expr import (
@@ -159,74 +158,106 @@ def _axis_strategies(
         yield Strategy(states, result, axis)
 
 
-# 0: independent of the chosen operands; 1: linear in them, without a constant term;
-# "zero": a zero; None: neither.
-Degree = int | str | None
+class _Linearity(NamedTuple):
+    """The operands that an expression reads, and the sets of operands in which it is
+    linear, without a constant term, while the others are constant.
+    """
+
+    reads: frozenset[int]
+    sets: frozenset[frozenset[int]] = frozenset()
+    is_zero: bool = False
 
 
-def _degree(e: Expr, chosen: set[int]) -> Degree:
+def _linearity(e: Expr, known: dict[int, _Linearity]) -> _Linearity:
+    """The linearity of an expression; ``known`` has that of its parts, by identity."""
+    if id(e) not in known:
+        known[id(e)] = _linearity_of(e, known)
+    return known[id(e)]
+
+
+def _linearity_of(e: Expr, known: dict[int, _Linearity]) -> _Linearity:
     if e.op in LOADS:
-        if any(_degree(i, chosen) not in (0, "zero") for i in load_index(e)):
-            return None
-        if e.attr not in chosen:
-            return 0
-        fill = load_fill(e)
-        return 1 if fill is None or _degree(fill, chosen) == "zero" else None
+        indices = [_linearity(index, known).reads for index in load_index(e)]
+        places = frozenset().union(*indices)
+        fill, own = load_fill(e), frozenset({e.attr})
+        is_padded = fill is not None and not _linearity(fill, known).is_zero
+        sets = {own} if not is_padded and e.attr not in places else set()
+        return _Linearity(own | places, frozenset(sets))
     if e.op == "const" and not isinstance(e.attr, str) and e.attr == 0:
-        return "zero"
-    if not e.args:
-        return 0
+        return _Linearity(frozenset(), is_zero=True)
+    parts = [_linearity(argument, known) for argument in e.args]
     if e.op == "with_partials":
-        return _degree(e.args[0], chosen)
-    return _degree_of(e.op, [_degree(argument, chosen) for argument in e.args])
+        return parts[0]
+    reads = frozenset().union(*(part.reads for part in parts))
+    return _Linearity(reads, frozenset(_linear_sets(e.op, parts)))
 
 
-def _degree_of(op: str, degrees: list[Degree]) -> Degree:
-    if None in degrees:
-        return None
-    if all(degree in (0, "zero") for degree in degrees):
-        return 0
+def _linear_sets(op: str, parts: list[_Linearity]) -> Iterable[frozenset[int]]:
+    """The sets of operands in which an op of such arguments is linear."""
     if op in ("add", "sub"):
-        return 1 if all(degree in (1, "zero") for degree in degrees) else None
+        return _jointly(parts)
     if op in ("neg", "cast"):
-        return degrees[0]
-    if op == "mul":
-        return 1 if sorted(map(str, degrees)) == ["0", "1"] else None
+        return parts[0].sets
+    if op == "mul" and len(parts) == 2:
+        first, second = parts
+        return _beside(first.sets, second) + _beside(second.sets, first)
     if op == "div":
-        return 1 if degrees == [1, 0] else None
+        return _beside(parts[0].sets, parts[1])
     if op == "select":
-        is_linear = degrees[0] == 0 and all(d in (1, "zero") for d in degrees[1:])
-        return 1 if is_linear else None
-    return None
+        return _beside(_jointly(parts[1:]), parts[0])
+    return ()
+
+
+def _beside(
+    sets: Iterable[frozenset[int]], constant: _Linearity
+) -> list[frozenset[int]]:
+    """The sets of which another argument is independent."""
+    return [s for s in sets if not (constant.is_zero or s & constant.reads)]
+
+
+def _jointly(parts: Iterable[_Linearity]) -> list[frozenset[int]]:
+    """The sets in which all parts are linear, or zero; none if all are zero."""
+    terms = [part for part in parts if not part.is_zero]
+    if not terms:
+        return []
+    found: set[frozenset[int]] = {frozenset()}
+    reads: frozenset[int] = frozenset()
+    for part in terms:
+        found = {
+            s | own for s in found for own in part.sets if s & part.reads == own & reads
+        }
+        reads |= part.reads
+    return list(found)
 
 
 def _linear_strategies(node: Node) -> Iterator[Strategy]:
     attrs = node.attrs
     if attrs.combine not in ("assign", "sum") or attrs.init is not None:
         return
-    bodies = [store.body for store in attrs.stores]
-    reads = sorted({e.attr for e in walk(*loop_bodies(attrs)) if e.op in LOADS})
-    for count in range(1, len(reads) + 1):
-        for chosen in itertools.combinations(reads, count):
-            if all(_degree(body, set(chosen)) == 1 for body in bodies):
-                states = tuple(
-                    Joined("sum") if k in chosen else None
-                    for k in range(len(node.inputs))
-                )
-                yield Strategy(states, Joined("sum"))
+    known: dict[int, _Linearity] = {}
+    bodies = [_linearity(store.body, known) for store in attrs.stores]
+    if any(body.is_zero for body in bodies):
+        return
+    for chosen in sorted(_jointly(bodies), key=lambda s: (len(s), sorted(s))):
+        states = tuple(
+            Joined("sum") if k in chosen else None for k in range(len(node.inputs))
+        )
+        yield Strategy(states, Joined("sum"))
 
 
 def _owner_strategies(node: Node) -> Iterator[Strategy]:
     attrs = node.attrs
     if attrs.combine not in ("assign", "sum") or attrs.init is not None:
         return
-    bodies = [store.body for store in attrs.stores]
+    known: dict[int, _Linearity] = {}
+    bodies = [_linearity(store.body, known) for store in attrs.stores]
     found = [e for e in walk(*loop_bodies(attrs)) if e.op in LOADS]
     for operand in sorted({e.attr for e in found}):
         own = [e for e in found if e.attr == operand]
         if any(e.op != "load" for e in own):
             continue
-        if not all(_degree(body, {operand}) == 1 for body in bodies):
+        alone = frozenset({operand})
+        if not all(alone in body.sets for body in bodies):
             continue
         for dim in range(node.inputs[operand].rank):
             if all(is_loaded(load_index(e)[dim]) for e in own):

@@ -47,6 +47,8 @@ class NativeGroup(RunningGroup):
     # Collectives
 
     def _code(self, tensor: Any, reduction: int = 0) -> int:
+        if tensor.is_meta:
+            raise ValueError("tensors on the meta device have no values to send")
         if not tensor.is_contiguous():
             raise ValueError("Tensors must be contiguous")
         code = _codes.get(tensor.dtype)
@@ -64,7 +66,8 @@ class NativeGroup(RunningGroup):
         work = None
         for tensor in tensors:
             code = _codes.get(tensor.dtype, -1)
-            if op.code or code < 0 or not tensor.is_contiguous():
+            is_plain = tensor.is_contiguous() and not tensor.is_meta
+            if op.code or code < 0 or not is_plain:
                 code = self._code(tensor, op.code)
             address = tensor.data_ptr()
             call = (codes.ALL_REDUCE, tensor.numel(), code, op.code, -1)

@@ -12,12 +12,14 @@ from typing import Any, NoReturn
 from pellucid.distributed._launch.config import LaunchConfig
 from pellucid.distributed._launch.meeting import Meeting, Round, default_threads
 from pellucid.distributed._launch.workers import (
-    Failure,
     Workers,
     delete_folder,
     log_folder,
 )
-from pellucid.distributed.elastic.multiprocessing.errors import ChildFailedError
+from pellucid.distributed.elastic.multiprocessing.errors import (
+    ChildFailedError,
+    ProcessFailure,
+)
 
 
 class SignalException(Exception):
@@ -121,8 +123,10 @@ class Agent:
             next_look = time.monotonic() + 0.5
             time.sleep(min(self._config.monitor_interval, 0.1))
 
-    def _handle_failure(self, failures: list[Failure], restarts: int) -> None:
-        for failure in failures:
+    def _handle_failure(
+        self, failures: dict[int, ProcessFailure], restarts: int
+    ) -> None:
+        for failure in failures.values():
             self._meeting.note_exit(failure.pid, failure.how())
         has_left = restarts >= self._config.max_restarts
         if has_left:
@@ -130,11 +134,10 @@ class Agent:
         self._meeting.end_round("failed")
         if has_left:
             name = os.path.basename(self._program())
-            known = {f.rank: f for f in failures}
-            raise ChildFailedError(name, known)
-        for failure in failures[:1]:
+            raise ChildFailedError(name, failures)
+        for rank, failure in list(failures.items())[:1]:
             print(
-                f"rank {failure.rank} (pid {failure.pid}) has ended, {failure.how()}; "
+                f"rank {rank} (pid {failure.pid}) has ended, {failure.how()}; "
                 f"restart {restarts + 1} of {self._config.max_restarts}",
                 file=sys.stderr,
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import signal
@@ -14,35 +13,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import IO, Any
+
+from pellucid.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 _SET_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 OUT, ERR = 1, 2
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-
-
-@dataclass
-class Failure:
-    """How a rank failed."""
-
-    rank: int
-    local_rank: int
-    pid: int
-    code: int
-    error_file: str
-    message: str = ""
-    timestamp: float = field(default_factory=time.time)
-
-    def how(self) -> str:
-        """Such as "killed by SIGKILL"."""
-        if self.code < 0:
-            return f"killed by {signal.Signals(-self.code).name}"
-        return f"with exit code {self.code}"
-
-    def signal_name(self) -> str:
-        """Such as "SIGKILL"; "<N/A>" for an exit."""
-        return signal.Signals(-self.code).name if self.code < 0 else "<N/A>"
 
 
 def _die_with_parent() -> None:
@@ -136,9 +113,9 @@ class Workers:
         """Exit codes by local rank; None if running."""
         return [process.poll() for process in self._processes]
 
-    def failures(self) -> list[Failure]:
-        """The failures so far, in order of time."""
-        found = []
+    def failures(self) -> dict[int, ProcessFailure]:
+        """The failures so far by rank, in order of time."""
+        found = {}
         for local_rank, process in enumerate(self._processes):
             code, file = process.poll(), self._error_file(local_rank)
             if code is None and os.path.exists(file):  # it has failed
@@ -146,16 +123,8 @@ class Workers:
                     code = process.wait(_GRACE)
             if code:
                 rank = int(self._environments[local_rank]["RANK"])
-                failure = Failure(rank, local_rank, process.pid, code, file)
-                with contextlib.suppress(OSError, ValueError, KeyError):
-                    with open(file) as opened:
-                        message = json.load(opened)["message"]
-                    failure.message = message["message"]
-                    extra = message.get("extraInfo", {})
-                    failure.timestamp = float(extra.get("timestamp", time.time()))
-                    failure.message = extra.get("py_callstack", failure.message)
-                found.append(failure)
-        return sorted(found, key=lambda failure: failure.timestamp)
+                found[rank] = ProcessFailure(local_rank, process.pid, code, file)
+        return dict(sorted(found.items(), key=lambda pair: pair[1].timestamp))
 
     def stop(self, grace: float = _GRACE) -> None:
         """Sends SIGTERM, then SIGKILL to the sessions of ranks that do not end in

@@ -1,6 +1,6 @@
 """``torch.distributed.checkpoint``: distributed checkpoints."""
 
-from pellucid.distributed.checkpoint._state import async_save, load, save
+from pellucid.distributed.checkpoint.api import CheckpointException
 from pellucid.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
@@ -9,23 +9,59 @@ from pellucid.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
 )
+from pellucid.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
 from pellucid.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
     Metadata,
     TensorStorageMetadata,
 )
+from pellucid.distributed.checkpoint.optimizer import (
+    load_sharded_optimizer_state_dict,
+)
+from pellucid.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+)
+from pellucid.distributed.checkpoint.state_dict_loader import load, load_state_dict
+from pellucid.distributed.checkpoint.state_dict_saver import (
+    async_save,
+    save,
+    save_state_dict,
+)
+from pellucid.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 __all__ = [
     "BytesStorageMetadata",
+    "CheckpointException",
     "ChunkStorageMetadata",
     "DefaultLoadPlanner",
     "DefaultSavePlanner",
     "FileSystemReader",
     "FileSystemWriter",
+    "HuggingFaceStorageReader",
+    "HuggingFaceStorageWriter",
+    "LoadPlan",
+    "LoadPlanner",
     "Metadata",
+    "ReadItem",
+    "SavePlan",
+    "SavePlanner",
+    "StorageReader",
+    "StorageWriter",
     "TensorStorageMetadata",
+    "WriteItem",
     "async_save",
     "load",
+    "load_sharded_optimizer_state_dict",
+    "load_state_dict",
     "save",
+    "save_state_dict",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -23,8 +25,8 @@ __all__ = [
 class ChunkStorageMetadata:
     """A part of a tensor: its offsets in the whole, and its sizes."""
 
-    offsets: Any
-    sizes: Any
+    offsets: torch.Size
+    sizes: torch.Size
 
 
 class _MEM_FORMAT_ENCODING(Enum):
@@ -33,32 +35,44 @@ class _MEM_FORMAT_ENCODING(Enum):
     TORCH_PRESERVE_FORMAT = 2
 
 
-class _Layout:
-    """``torch.strided``, as encoded in files."""
-
-    def __reduce__(self) -> Any:
-        from pellucid.serialization._format.writer import _Name
-
-        return _Name("torch.serialization", "_get_layout"), ("torch.strided",)
+_MEMORY_FORMATS = {
+    _MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT: torch.contiguous_format,
+    _MEM_FORMAT_ENCODING.TORCH_CHANNELS_LAST: torch.channels_last,
+    _MEM_FORMAT_ENCODING.TORCH_PRESERVE_FORMAT: torch.preserve_format,
+}
 
 
 @dataclass
 class TensorProperties:
-    """A tensor's dtype and gradient."""
+    """A tensor's dtype; the other fields are PyTorch's and read by nobody."""
 
-    dtype: Any = torch.float32
+    dtype: torch.dtype = field(default_factory=torch.get_default_dtype)
+    layout: torch.layout = field(default=torch.strided)
     requires_grad: bool = False
+    memory_format: torch.memory_format = field(default=torch.contiguous_format)
+    pin_memory: bool = False
 
-    def as_stored(self) -> tuple[Any, ...]:
-        """The state in files."""
-        order = _MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT
-        return self.dtype, _Layout(), self.requires_grad, order, False
+    def __getstate__(self) -> tuple[Any, ...]:
+        for encoding, memory_format in _MEMORY_FORMATS.items():
+            if memory_format == self.memory_format:
+                own = self.dtype, self.layout, self.requires_grad
+                return (*own, encoding, self.pin_memory)
+        raise RuntimeError(f"Invalid torch.memory_format: {self.memory_format}")
 
-    def __setstate__(self, state: Any) -> None:
-        if isinstance(state, tuple):
-            self.dtype, _, self.requires_grad, *_ = state
-        else:
-            vars(self).update(state)
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.dtype, self.layout, self.requires_grad, encoding, self.pin_memory = state
+        self.memory_format = _MEMORY_FORMATS[encoding]
+
+    @staticmethod
+    def create_from_tensor(tensor: torch.Tensor) -> TensorProperties:
+        """The properties of a tensor."""
+        return TensorProperties(
+            dtype=tensor.dtype,
+            layout=tensor.layout,
+            requires_grad=tensor.requires_grad,
+            memory_format=torch.contiguous_format,
+            pin_memory=tensor.is_pinned(),
+        )
 
 
 @dataclass
@@ -66,7 +80,7 @@ class TensorStorageMetadata:
     """A tensor and its parts."""
 
     properties: TensorProperties
-    size: Any
+    size: torch.Size
     chunks: list[ChunkStorageMetadata]
 
 
@@ -75,20 +89,15 @@ class BytesStorageMetadata:
     """A value that is not a tensor."""
 
 
-@dataclass(frozen=True)
-class MetadataIndex:
-    """Identifies a part of a value."""
-
-    fqn: str
-    offset: Any = None
-    index: int | None = field(hash=False, compare=False, default=None)
+STORAGE_TYPES = TensorStorageMetadata | BytesStorageMetadata
+STATE_DICT_TYPE = dict[str, Any]
 
 
 @dataclass
 class StorageMeta:
-    """The saving process; not used here."""
+    """Identifies a checkpoint, and the call that saved or loads it."""
 
-    checkpoint_id: Any = None
+    checkpoint_id: str | os.PathLike[str] | None = None
     save_id: str | None = None
     load_id: str | None = None
     modules: list[str] = field(default_factory=list)
@@ -96,10 +105,27 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """A checkpoint: its values, and the locations of their parts."""
+    """A checkpoint: its values by name, and what planner and storage noted."""
 
-    state_dict_metadata: dict[str, Any]
+    state_dict_metadata: dict[str, STORAGE_TYPES]
     planner_data: Any = None
     storage_data: Any = None
     storage_meta: StorageMeta | None = None
-    version: str | None = "1.0.0"
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class MetadataIndex:
+    """Identifies a part of a value. ``index`` is a hint: its place among the parts."""
+
+    fqn: str
+    offset: torch.Size | None = None
+    index: int | None = field(hash=False, compare=False, default=None)
+
+    def __init__(
+        self, fqn: str, offset: Sequence[int] | None = None, index: int | None = None
+    ) -> None:
+        object.__setattr__(self, "fqn", fqn)
+        object.__setattr__(self, "index", index)
+        if offset is not None:
+            object.__setattr__(self, "offset", torch.Size(offset))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-__all__ = ["Stateful"]
+__all__ = ["Stateful", "StatefulT"]
 
 
 @runtime_checkable
@@ -16,3 +16,6 @@ class Stateful(Protocol):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state."""
+
+
+StatefulT = TypeVar("StatefulT", bound=Stateful)

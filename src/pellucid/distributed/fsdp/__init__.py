@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pellucid.distributed.fsdp._fully_shard import (
     FSDPModule,
+    UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
 )
@@ -18,10 +19,14 @@ from pellucid.distributed.fsdp.fully_sharded_data_parallel import (
     FullOptimStateDictConfig,
     FullStateDictConfig,
     FullyShardedDataParallel,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
     MixedPrecision,
+    OptimStateDictConfig,
     ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     ShardingStrategy,
+    StateDictConfig,
     StateDictSettings,
     StateDictType,
 )
@@ -34,14 +39,19 @@ __all__ = [
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
+    "LocalStateDictConfig",
     "MixedPrecision",
     "MixedPrecisionPolicy",
     "OffloadPolicy",
+    "OptimStateDictConfig",
     "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
+    "StateDictConfig",
     "StateDictSettings",
     "StateDictType",
+    "UnshardHandle",
     "fully_shard",
     "register_fsdp_forward_method",
 ]

@@ -15,14 +15,28 @@ from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy, OffloadPol
 from pellucid.utils import _pytree as pytree
 
 
+class UnshardHandle:
+    """What ``unshard(async_op=True)`` returns."""
+
+    def wait(self) -> None:
+        """Returns at once: the parameters have been gathered."""
+
+
+def _check_sharded(modules: list[Any]) -> None:
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"fully_shard was not called on {type(module).__name__}")
+
+
 class FSDPModule:
     """Mixed into the class of a module by ``fully_shard``."""
 
     _fsdp: ParameterGroup
 
-    def unshard(self, async_op: bool = False) -> None:
-        """Gathers the parameters, until ``reshard`` or the next forward."""
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gathers the parameters, until ``reshard`` or the end of the next forward."""
         self._fsdp.unshard()
+        return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
         """Frees the gathered parameters, keeping this process's shards."""
@@ -55,6 +69,27 @@ class FSDPModule:
         """
         for group in self._groups(recurse):
             group.reshards = reshard_after_forward
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Has no effect: parameters are gathered when they are used, by the thread that
+        uses them.
+        """
+        _check_sharded(modules)
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Has no effect, like ``set_modules_to_forward_prefetch``."""
+        _check_sharded(modules)
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Has no effect: each backward waits for what it has started."""
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        """Has no effect: what backward has gathered is freed with its graph."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Has no effect: backward gathers the parameters that it uses."""
 
     def set_gradient_divide_factor(self, factor: float) -> None:
         """Sets the divisor of gradient sums, instead of the number of processes."""

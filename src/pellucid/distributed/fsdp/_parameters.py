@@ -53,6 +53,23 @@ class Entry:
         placements = (*self.spec.placements, *own)
         return spec_of(part, joint, placements, self.spec.shape)
 
+    def refresh(self) -> None:
+        """Takes the parameter that the module has now: ``to_empty`` and
+        ``load_state_dict(assign=True)`` replace it.
+        """
+        module, name = self.places[0]
+        current = module._parameters[name]
+        if current is not self.sharded:
+            if not isinstance(current, DTensor):
+                raise TypeError(
+                    f"{name} of {type(module).__name__} was replaced by a "
+                    f"{type(current).__name__}: fully_shard needs a DTensor, as "
+                    "distribute_tensor makes it"
+                )
+            self.sharded = current
+            self.dtype = current.dtype
+            self.put(current)
+
     @property
     def local(self) -> Any:
         """This process's shard, a leaf."""
@@ -174,6 +191,8 @@ class _Use:
     def begin(self) -> None:
         """Gathers the parameters, and hooks their saving for backward."""
         group = self._group
+        for entry in group.entries:
+            entry.refresh()
         wholes = _Unshard.apply(self, *[entry.local for entry in group.entries])
         for k, (entry, whole) in enumerate(zip(group.entries, wholes, strict=True)):
             entry.put(entry.as_used(whole))

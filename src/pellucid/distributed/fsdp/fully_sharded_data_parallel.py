@@ -29,10 +29,14 @@ __all__ = [
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
+    "LocalStateDictConfig",
     "MixedPrecision",
+    "OptimStateDictConfig",
     "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
+    "StateDictConfig",
     "StateDictSettings",
     "StateDictType",
 ]
@@ -83,33 +87,53 @@ class CPUOffload:
 
 
 @dataclass
-class FullStateDictConfig:
+class StateDictConfig:
+    """Options of state dicts."""
+
+    offload_to_cpu: bool = False
+
+
+@dataclass
+class FullStateDictConfig(StateDictConfig):
     """Whether only the first process gets the full tensors."""
 
-    offload_to_cpu: bool = False
     rank0_only: bool = False
 
 
 @dataclass
-class ShardedStateDictConfig:
+class LocalStateDictConfig(StateDictConfig):
+    """Options of ``LOCAL_STATE_DICT``."""
+
+
+@dataclass
+class ShardedStateDictConfig(StateDictConfig):
     """Options of sharded state dicts."""
 
-    offload_to_cpu: bool = False
+
+@dataclass
+class OptimStateDictConfig:
+    """Options of an optimizer's state."""
+
+    offload_to_cpu: bool = True
 
 
 @dataclass
-class FullOptimStateDictConfig:
+class FullOptimStateDictConfig(OptimStateDictConfig):
     """Whether the first process alone gets, and gives, the optimizer's state."""
 
-    offload_to_cpu: bool = True
     rank0_only: bool = False
 
 
 @dataclass
-class ShardedOptimStateDictConfig:
-    """Options of an optimizer's state by parts."""
+class LocalOptimStateDictConfig(OptimStateDictConfig):
+    """Options of an optimizer's state under ``LOCAL_STATE_DICT``."""
 
-    offload_to_cpu: bool = True
+    offload_to_cpu: bool = False
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    """Options of an optimizer's state by parts."""
 
 
 @dataclass

@@ -16,7 +16,12 @@ from pellucid import _C
 from pellucid.distributed.device_mesh import DeviceMesh, current_mesh
 from pellucid.distributed.tensor._dispatch import dispatch
 from pellucid.distributed.tensor._redistribute import local_size, redistribute_local
-from pellucid.distributed.tensor._spec import Spec, checked_placements, spec_of
+from pellucid.distributed.tensor._spec import (
+    Spec,
+    checked_placements,
+    known_spec,
+    spec_of,
+)
 from pellucid.distributed.tensor.placement_types import (
     Partial,
     Placement,
@@ -286,11 +291,23 @@ class DTensor(torch.Tensor):
         memo[id(self)] = made
         return made
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        is_param = bool(getattr(self, "_is_param", False))
+        return _rebuilt, (self._local_tensor, tuple(self._spec), is_param)
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return (
             f"DTensor(local_tensor={self._local_tensor}, "
             f"device_mesh={self.device_mesh}, placements={self.placements})"
         )
+
+
+def _rebuilt(local: torch.Tensor, facts: tuple[Any, ...], is_param: bool) -> DTensor:
+    """A DTensor from a pickle; its mesh has no groups."""
+    made = DTensor(local, known_spec(*facts))
+    if is_param:
+        made.__dict__["_is_param"] = True
+    return made
 
 
 _C._set_part_class(DTensor, "_local_tensor", "_spec")

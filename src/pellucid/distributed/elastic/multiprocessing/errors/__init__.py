@@ -1,30 +1,110 @@
-"""``record``: the traceback of a rank, for the launcher's report."""
+"""``record``: the traceback of a rank, for the launcher's report; and that report."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import signal
 import time
-import traceback
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
-__all__ = ["ChildFailedError", "record"]
+from pellucid.distributed.elastic.multiprocessing.errors.error_handler import (
+    ErrorHandler,
+)
+from pellucid.distributed.elastic.multiprocessing.errors.handlers import (
+    get_error_handler,
+)
+
+__all__ = [
+    "ChildFailedError",
+    "ErrorHandler",
+    "ProcessFailure",
+    "get_error_handler",
+    "record",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_NOT_AVAILABLE = "<N/A>"
+
+
+@dataclass
+class ProcessFailure:
+    """How a process failed: its exit code, and what its error file says if there is
+    one.
+    """
+
+    local_rank: int
+    pid: int
+    exitcode: int
+    error_file: str
+    error_file_data: dict[str, Any] = field(init=False)
+    message: Any = field(init=False)  # a text, or a dict with the traceback
+    timestamp: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.error_file_data, self.message = {"message": "<NONE>"}, ""
+        self.timestamp = time.time()
+        if os.path.isfile(self.error_file):
+            with open(self.error_file) as file:
+                self.error_file_data = json.load(file)
+            self.message = self.error_file_data["message"]
+            is_text = isinstance(self.message, str)
+            notes = self.error_file_data if is_text else self.message["extraInfo"]
+            self.timestamp = float(notes.get("timestamp", 0))
+        else:
+            self.error_file = _NOT_AVAILABLE
+        if not self.message and self.exitcode < 0:
+            self.message = (
+                f"Signal {-self.exitcode} ({self.signal_name()}) received by PID "
+                f"{self.pid}"
+            )
+        elif not self.message:
+            self.message = (
+                "no traceback: decorate main with "
+                "torch.distributed.elastic.multiprocessing.errors.record"
+            )
+
+    def signal_name(self) -> str:
+        """Such as "SIGKILL"; "<N/A>" for an exit."""
+        if self.exitcode >= 0:
+            return _NOT_AVAILABLE
+        return signal.Signals(-self.exitcode).name
+
+    def timestamp_isoformat(self) -> str:
+        """When it failed, such as "2026-01-31_12:00:00"."""
+        return datetime.fromtimestamp(int(self.timestamp)).isoformat(sep="_")
+
+    def how(self) -> str:
+        """Such as "killed by SIGKILL"."""
+        if self.exitcode < 0:
+            return f"killed by {self.signal_name()}"
+        return f"with exit code {self.exitcode}"
+
+    def text(self) -> str:
+        """The traceback if there is one, else the message."""
+        if isinstance(self.message, str):
+            return self.message
+        notes = self.message.get("extraInfo", {})
+        found: str = notes.get("py_callstack", self.message.get("message"))
+        return found
 
 
 class ChildFailedError(Exception):
-    """Raised if ranks have failed; ``failures`` by rank, in order of time."""
+    """Raised if ranks have failed; ``failures`` by rank."""
 
-    def __init__(self, name: str, failures: dict[int, Any]) -> None:
+    def __init__(self, name: str, failures: dict[int, ProcessFailure]) -> None:
         self.name, self.failures = name, failures
+        if not failures:
+            raise AssertionError("there is no failure to report")
         super().__init__(self.format_msg())
 
-    def get_first_failure(self) -> tuple[int, Any]:
-        """Its rank, and how."""
-        return next(iter(self.failures.items()))
+    def get_first_failure(self) -> tuple[int, ProcessFailure]:
+        """The rank that failed first, and how."""
+        return min(self.failures.items(), key=lambda pair: pair[1].timestamp)
 
     def format_msg(self) -> str:
         """The first failure with its traceback, and the others in a line each."""
@@ -32,47 +112,37 @@ class ChildFailedError(Exception):
         lines = [
             f"{self.name} FAILED: rank {rank} (local rank {first.local_rank}, pid "
             f"{first.pid}) has ended first, {first.how()}",
-            first.message
-            or "no traceback: decorate main with "
-            "torch.distributed.elastic.multiprocessing.errors.record",
+            first.text(),
         ]
-        for other, failure in list(self.failures.items())[1:6]:
+        others = [each for each in self.failures.items() if each[0] != rank]
+        for other, failure in others[:5]:
             lines.append(f"rank {other} (pid {failure.pid}) has ended, {failure.how()}")
         return "\n".join(lines)
 
 
-def record(fn: _F, error_handler: Any = None) -> _F:
+def record(fn: _F, error_handler: ErrorHandler | None = None) -> _F:
     """Decorates a program's main function: its exceptions are added to the launcher's
-    report and re-raised.
+    report by ``error_handler``, and re-raised.
     """
+    handler = error_handler or get_error_handler()
 
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:
+        handler.initialize()
         try:
             return fn(*args, **kwargs)
         except SystemExit as exit:
-            if exit.code:
-                _write(exit)
+            if exit.code == 0:
+                return None
+            handler.record_exception(exit)
+            raise
+        except ChildFailedError as error:
+            _, failure = error.get_first_failure()
+            if failure.error_file != _NOT_AVAILABLE:
+                handler.dump_error_file(failure.error_file, failure.exitcode)
             raise
         except Exception as error:
-            _write(error)
+            handler.record_exception(error)
             raise
 
     return run  # type: ignore[return-value]
-
-
-def _write(error: BaseException) -> None:
-    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    if not path:
-        return
-    text = {
-        "message": {
-            "message": f"{type(error).__name__}: {error}",
-            "extraInfo": {
-                "py_callstack": "".join(traceback.format_exception(error)),
-                "timestamp": str(time.time()),
-            },
-        }
-    }
-    with open(path, "w") as file:
-        json.dump(text, file)
