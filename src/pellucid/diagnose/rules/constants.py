@@ -179,9 +179,9 @@ def _finding(
         file,
         line,
         kind="waste",
-        evidence=f"{share:.0%} of the time: {min(counts)} times {function.name} makes "
-        "the same from the same numbers",
-        fix="make it once and keep it: a buffer of the module, a cache",
+        evidence=f"{share:.0%} of the time: {function.name} recomputes the same "
+        f"values from the same numbers {min(counts)} times",
+        fix="compute them once: a buffer of the module, a cache",
         share=share,
         patch=_patch(file, outer, function, run),
     )
