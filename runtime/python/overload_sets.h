@@ -1,7 +1,7 @@
 // The sets of all public names: which overloads a function, method or operator has, in the order in which they are tried.
 //
-// A set is made when the bindings are, or when a callable of one overload is asked for; its late overloads are added at
-// the first call that no other one fits. Calls are in op_callable.cpp.
+// A set is made when the bindings are, or when the callable of a single overload is first used; its late overloads are
+// added at the first call that no other one fits. Calls are in op_callable.cpp.
 #pragma once
 
 #include <string_view>
