@@ -215,6 +215,16 @@ AnyStep AnyStep::read(Decoder& in) {
   in.refuse_code();
 }
 
+IndexedDim IndexedDim::read(Decoder& in) {
+  return {
+      .index = in.integer_as<uint16_t>(),
+      .dim = in.integer_as<uint8_t>(),
+      .size_of = in.integer_as<uint16_t>(),
+      .size_dim = in.integer_as<int8_t>(),
+      .wraps = in.boolean(),
+  };
+}
+
 Plan Plan::read(Decoder& in) {
   return {
       .name = in.text(),
@@ -227,6 +237,8 @@ Plan Plan::read(Decoder& in) {
       .outputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
       .releases = in.list_of<std::vector<uint16_t>>([&] { return in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }); }),
       .index_error = in.code<ErrorKind>(),
+      .index_message = in.text(),
+      .indexed = in.list_of<IndexedDim>([&] { return in.record<IndexedDim>(); }),
   };
 }
 
@@ -307,6 +319,7 @@ SeenRow SeenRow::read(Decoder& in) {
       .op = in.text(),
       .gradient = in.text(),
       .given = in.text(),
+      .reads_results = in.boolean(),
       .composed = in.boolean(),
       .composed_gradients = in.boolean(),
       .numbers = in.boolean(),

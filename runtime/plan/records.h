@@ -215,15 +215,6 @@ struct IndexedDim {
   bool wraps;
   static IndexedDim read(Decoder& in);
 };
-inline IndexedDim IndexedDim::read(Decoder& in) {
-  return {
-      .index = in.integer_as<uint16_t>(),
-      .dim = in.integer_as<uint8_t>(),
-      .size_of = in.integer_as<uint16_t>(),
-      .size_dim = in.integer_as<int8_t>(),
-      .wraps = in.boolean(),
-  };
-}
 
 struct Plan {
   static constexpr size_t kFields = 12;

@@ -76,7 +76,8 @@ def evaluate_map(value, operands, **env):
 
 def replace_loads(value):
     """``load(k, ())`` as a load at the flat position."""
-    from pellucid_compiler.ir.expr import axis, rewrite
+    from pellucid_compiler.ir.expr import axis
+    from pellucid_compiler.ir.traversal import rewrite
 
     def leaf(e, _):
         return load(e.attr, (axis(0),), e.dtype) if e.op == "load" else None

@@ -21,7 +21,7 @@ from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.dtypes import is_complex, is_float
 from pellucid_compiler.ir.elements import element_bodies, element_graph
 from pellucid_compiler.ir.evaluate import evaluate
-from pellucid_compiler.ir.expr import without_partials
+from pellucid_compiler.ir.traversal import without_partials
 
 from .exact import DIGITS, exact_value
 

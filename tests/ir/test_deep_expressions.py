@@ -4,24 +4,18 @@ import pytest
 
 from pellucid_compiler.ir.affine import Bounds, polynomial
 from pellucid_compiler.ir.build import settle
-from pellucid_compiler.ir.expr import (
-    Expr,
-    axis,
-    checked_loads,
-    load,
-    loads,
-    make,
-    preorder,
-    rewrite,
-    select,
-    substitute,
-    sym,
-    walk,
-    with_partials,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import Expr, axis, load, make, select, sym, with_partials
 from pellucid_compiler.ir.partials import partials
 from pellucid_compiler.ir.sizes import size_value
+from pellucid_compiler.ir.traversal import (
+    checked_loads,
+    loads,
+    preorder,
+    rewrite,
+    substitute,
+    walk,
+    without_partials,
+)
 
 DEPTH = 20_000
 

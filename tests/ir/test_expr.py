@@ -9,10 +9,10 @@ from pellucid_compiler.ir.expr import (
     load,
     make,
     padded_load,
-    rewrite,
     select,
     sym,
 )
+from pellucid_compiler.ir.traversal import rewrite
 
 X = load(0, (axis(0),), "float32")
 N = sym("n")

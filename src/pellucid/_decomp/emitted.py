@@ -46,7 +46,7 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     if found is None:
         return None
     bodies, names = found
-    from pellucid_compiler.ir.expr import walk
+    from pellucid_compiler.ir.traversal import walk
 
     steps = walk(*bodies)
     if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
@@ -82,7 +82,7 @@ def run_elements(op: Any, args: Sequence[Any], kwargs: Any) -> list[Tensor] | No
     """
     from pellucid_compiler.declare.key import bind_arguments
     from pellucid_compiler.ir.elements import element_bodies
-    from pellucid_compiler.ir.expr import walk
+    from pellucid_compiler.ir.traversal import walk
     from pellucid_compiler.specialise.pointwise import declared_pointwise
 
     given = bind_arguments(op.schema, args, kwargs)

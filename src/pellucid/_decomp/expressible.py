@@ -25,9 +25,9 @@ def is_expressible(
     ``with_calls``: or a scan, or a routine that an op calls; ``with_layers``: or a scan
     with a product in every step.
     """
-    from pellucid_compiler.ir.expr import walk
     from pellucid_compiler.ir.kinds import has_plain_store, kind_of
     from pellucid_compiler.ir.primitives import CALL, LIBRARY, LOOP, RESHAPE, SCAN
+    from pellucid_compiler.ir.traversal import walk
 
     count = 0
     for node in graph.nodes:
@@ -93,7 +93,7 @@ def _can_put(attrs: LoopAttrs) -> bool:
 
 def _places_all(attrs: LoopAttrs) -> bool:
     """Whether no axis is summed over: each one is in the places."""
-    from pellucid_compiler.ir.expr import axes_of
+    from pellucid_compiler.ir.traversal import axes_of
 
     count = len(attrs.extents)
     return all(len(set(axes_of(*s.place))) == count for s in attrs.stores)
@@ -110,8 +110,8 @@ def numbers_are_allowed(graph: Graph, env: dict[str, Any]) -> bool:
     """Whether what the Graph requires of numbers holds; sizes were checked by the call
     that is taken apart.
     """
-    from pellucid_compiler.ir.expr import symbols
     from pellucid_compiler.ir.sizes import size_value
+    from pellucid_compiler.ir.traversal import symbols
 
     conditions = [r.condition for r in graph.requirements]
     of_numbers = [
@@ -139,7 +139,7 @@ def factors_of(node: Node) -> tuple[Expr, Expr] | None:
     """The operands of a contraction that is one product of matrices: each axis that is
     summed is one of both.
     """
-    from pellucid_compiler.ir.expr import uses_axis
+    from pellucid_compiler.ir.traversal import uses_axis
 
     attrs = node.attrs
     body = attrs.store.body

@@ -49,7 +49,7 @@ class LoopValues:
         *,
         is_last: bool,
     ) -> None:
-        from pellucid_compiler.ir.expr import checked_loads
+        from pellucid_compiler.ir.traversal import checked_loads
 
         self.node, self.attrs = node, node.attrs
         self.operands, self.env, self.device = operands, env, device
@@ -119,7 +119,8 @@ class LoopValues:
         return self.values[e]
 
     def _computed(self, e: Expr) -> Any:
-        from pellucid_compiler.ir.expr import LOADS, axes_of, is_loaded
+        from pellucid_compiler.ir.expr import LOADS, is_loaded
+        from pellucid_compiler.ir.traversal import axes_of
 
         if not is_loaded(e) and not axes_of(e):
             return self._number(e)
@@ -210,7 +211,8 @@ class LoopValues:
     def _piece(self, index: Expr, size: Expr, load: Expr) -> _Piece | None:
         """What an index takes of a dim: one place, or a slice along one axis."""
         from pellucid_compiler.ir.affine import linear_in
-        from pellucid_compiler.ir.expr import axes_of, is_const, is_loaded
+        from pellucid_compiler.ir.expr import is_const, is_loaded
+        from pellucid_compiler.ir.traversal import axes_of
 
         if index.op == "axis":
             is_whole = self.attrs.extents[index.attr] is size

@@ -54,7 +54,8 @@ class Loop(LoopValues):
         """By ``scatter``, where all elements along an axis are 0 but the one at a
         loaded place: ``value if axis == index[...] else 0``.
         """
-        from pellucid_compiler.ir.expr import is_const, uses_axis
+        from pellucid_compiler.ir.expr import is_const
+        from pellucid_compiler.ir.traversal import uses_axis
 
         body = self.attrs.store.body
         if body.op != "select" or self.combined or not is_const(body.args[2], 0):
@@ -80,7 +81,7 @@ class Loop(LoopValues):
 
     def _expanded(self, value: Tensor) -> Tensor:
         """At every point, where the body is the same at several."""
-        from pellucid_compiler.ir.expr import loads, uses_axis
+        from pellucid_compiler.ir.traversal import loads, uses_axis
 
         body = self.attrs.store.body
         varies = all(uses_axis(body, {a}) for a in self.dims)

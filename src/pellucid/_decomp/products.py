@@ -34,7 +34,7 @@ class ProductLoop(LoopValues):
 
     def _product(self) -> Tensor:
         """By ``mm``, ``mv`` or ``bmm``: batch axes are those of both factors."""
-        from pellucid_compiler.ir.expr import axes_of
+        from pellucid_compiler.ir.traversal import axes_of
 
         factors = factors_of(self.node)
         assert factors is not None

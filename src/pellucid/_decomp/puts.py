@@ -152,8 +152,8 @@ class Puts(LoopValues):
         """The indices of ``index_put``, which counts from the end too; of a point's own
         places None where the others are indices of neighbouring dims.
         """
-        from pellucid_compiler.ir.expr import axes_of
         from pellucid_compiler.ir.indexed import unwrapped
+        from pellucid_compiler.ir.traversal import axes_of
 
         own = [i.attr if i.op == "axis" else None for i in store.place]
         moved = [d for d, a in enumerate(own) if a is None]

@@ -15,7 +15,8 @@ from pellucid_compiler.codegen.builder import Function, Value
 from pellucid_compiler.codegen.formats import constant, convert, register_type
 from pellucid_compiler.codegen.lowerings import LOWERINGS
 from pellucid_compiler.ir.dtypes import is_real_float
-from pellucid_compiler.ir.expr import Expr, walk
+from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.traversal import walk
 
 Leaf = Callable[[Expr], Value]
 """The value of a leaf (load, axis, sym) at this place, in its register type."""

@@ -24,8 +24,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from pellucid_compiler.ir.expr import Expr, symbols, walk, without_partials
+from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.show import short_dtype
+from pellucid_compiler.ir.traversal import symbols, walk, without_partials
 
 BLOCK = 4096
 """Reduced elements per call of a reduce kernel; partials beyond it form a tree."""

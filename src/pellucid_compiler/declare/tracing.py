@@ -13,17 +13,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pellucid_compiler.ir.expr import (
-    Check,
-    Expr,
-    ExprLike,
-    as_expr,
-    checked,
-    is_loaded,
-    symbols,
-)
+from pellucid_compiler.ir.expr import Check, Expr, ExprLike, as_expr, checked, is_loaded
 from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.ir.sizes import size_value
+from pellucid_compiler.ir.traversal import symbols
 
 
 class Questions:

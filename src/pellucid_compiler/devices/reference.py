@@ -34,8 +34,9 @@ from pellucid_compiler.codegen.kernel import (
 from pellucid_compiler.codegen.schedules.map import failures_of
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_float
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
-from pellucid_compiler.ir.expr import Check, Expr, axes_of, load_index
+from pellucid_compiler.ir.expr import Check, Expr, load_index
 from pellucid_compiler.ir.primitives.loop import COMBINES, identity
+from pellucid_compiler.ir.traversal import axes_of
 
 View = Callable[[int, str, tuple[int, ...], tuple[int, ...]], Any]
 

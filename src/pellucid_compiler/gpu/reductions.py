@@ -26,13 +26,8 @@ from pellucid_compiler.codegen.schedules.combine import Combine
 from pellucid_compiler.codegen.schedules.failures import failed_checks
 from pellucid_compiler.gpu.builder import THREADS, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.ir.expr import (
-    Expr,
-    cast,
-    symbols,
-    without_checks,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import Expr, cast
+from pellucid_compiler.ir.traversal import symbols, without_checks, without_partials
 
 
 class BlockCombine:

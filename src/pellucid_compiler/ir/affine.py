@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pellucid_compiler.ir.expr import Expr, bottom_up, const, is_const, uses_axis
+from pellucid_compiler.ir.expr import Expr, const, is_const
+from pellucid_compiler.ir.traversal import bottom_up, uses_axis
 
 # A polynomial: product of atoms (sorted by their text) -> integer coefficient.
 Polynomial: TypeAlias = "dict[tuple[Expr, ...], int]"

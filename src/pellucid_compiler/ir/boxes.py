@@ -16,14 +16,13 @@ from pellucid_compiler.ir.expr import (
     LOADED,
     LOADS,
     Expr,
-    axes_of,
     const,
     intern_expr,
     is_const,
     is_loaded,
     make,
-    rewrite,
 )
+from pellucid_compiler.ir.traversal import axes_of, rewrite
 
 
 class Range(NamedTuple):

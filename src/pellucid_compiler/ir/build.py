@@ -21,7 +21,6 @@ from pellucid_compiler.ir.expr import (
     as_expr,
     as_index,
     axis,
-    bottom_up,
     cast,
     const,
     intern_expr,
@@ -29,16 +28,14 @@ from pellucid_compiler.ir.expr import (
     load,
     padded_load,
     rebuild,
-    rewrite,
     same_exprs,
-    walk,
-    with_operand,
 )
 from pellucid_compiler.ir.gather_form import gather_form
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives.loop import LOOP, LoopAttrs, Store
 from pellucid_compiler.ir.primitives.reshape import RESHAPE, ReshapeAttrs
 from pellucid_compiler.ir.primitives.scan import SCAN, ScanAttrs
+from pellucid_compiler.ir.traversal import bottom_up, rewrite, walk, with_operand
 
 
 def element(value: Value, index: Sequence[ExprLike]) -> Expr:

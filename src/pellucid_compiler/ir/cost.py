@@ -21,20 +21,16 @@ from typing import Any, Final
 
 from pellucid_compiler.ir.affine import linear_in
 from pellucid_compiler.ir.dtypes import ITEMSIZE, is_float
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    SCALAR_OPS,
-    Expr,
+from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr, is_loaded, load_index
+from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.primitives.loop import LoopAttrs
+from pellucid_compiler.ir.sizes import shape_value, size_value
+from pellucid_compiler.ir.traversal import (
     axes_of,
-    is_loaded,
-    load_index,
     preorder,
     value_operands,
     without_partials,
 )
-from pellucid_compiler.ir.graph import Graph, Node, Value
-from pellucid_compiler.ir.primitives.loop import LoopAttrs
-from pellucid_compiler.ir.sizes import shape_value, size_value
 
 _MOST_UNIONS: Final = 10  # loads of one operand whose union is exact
 _MOST_POINTS: Final = 1 << 16  # of loads that are enumerated
@@ -219,7 +215,7 @@ def _count_bytes(
 
 
 def _all_loads(roots: Iterable[Expr]) -> list[Expr]:
-    from pellucid_compiler.ir.expr import walk
+    from pellucid_compiler.ir.traversal import walk
 
     return [e for e in walk(*map(without_partials, roots)) if e.op in LOADS]
 
@@ -310,7 +306,8 @@ def _value_at(named: Expr, point: Mapping[int, int], env: Mapping[str, Any]) -> 
 
 
 def _with_named_axes(e: Expr) -> Expr:
-    from pellucid_compiler.ir.expr import axis, substitute, sym
+    from pellucid_compiler.ir.expr import axis, sym
+    from pellucid_compiler.ir.traversal import substitute
 
     return substitute(e, {axis(k): sym(f"axis.{k}") for k in axes_of(e)})
 

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from pellucid_compiler.ir.build import emit_map, over_values
 from pellucid_compiler.ir.dtypes import is_float
-from pellucid_compiler.ir.expr import Expr, load, rewrite, substitute, symbols
+from pellucid_compiler.ir.expr import Expr, load
 from pellucid_compiler.ir.graph import Graph, Requirement, Value
 from pellucid_compiler.ir.primitives import LOOP
 from pellucid_compiler.ir.show import short_dtype, show_expr
+from pellucid_compiler.ir.traversal import rewrite, substitute, symbols
 
 
 def element_of(position: int, dtype: str) -> Expr:

@@ -26,15 +26,14 @@ from pellucid_compiler.ir.boxes import box_extents, in_box, inside_box
 from pellucid_compiler.ir.expr import (
     AXES,
     Expr,
-    axes_of,
     axis,
     const,
     is_const,
     is_loaded,
-    rewrite,
     select,
 )
 from pellucid_compiler.ir.primitives.loop import Store
+from pellucid_compiler.ir.traversal import axes_of, rewrite
 
 
 class GatherForm(NamedTuple):

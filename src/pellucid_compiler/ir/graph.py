@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.equal_sizes import EqualSizes
-from pellucid_compiler.ir.expr import Expr, sym, symbols
+from pellucid_compiler.ir.expr import Expr, sym
+from pellucid_compiler.ir.traversal import symbols
 
 Shape: TypeAlias = "tuple[Expr, ...]"
 OutputType: TypeAlias = "tuple[Shape, str]"

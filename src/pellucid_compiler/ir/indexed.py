@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pellucid_compiler.ir.expr import Expr, is_const, load_index, loads
+from pellucid_compiler.ir.expr import Expr, is_const, load_index
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.moving import moves
 from pellucid_compiler.ir.primitives import CALL, LOOP, RESHAPE
+from pellucid_compiler.ir.traversal import loads
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from typing import Any
 
 from pellucid_compiler.ir.dtypes import stored_dtype
 from pellucid_compiler.ir.evaluate import evaluate, storage_dtype
-from pellucid_compiler.ir.expr import Expr, axis, load, rewrite
+from pellucid_compiler.ir.expr import Expr, axis, load
 from pellucid_compiler.ir.graph import Graph, Requirement, Value
 from pellucid_compiler.ir.sizes import shape_value, size_value
+from pellucid_compiler.ir.traversal import rewrite
 
 
 def run(

@@ -12,17 +12,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pellucid_compiler.ir.affine import linear_in
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Expr,
-    is_loaded,
-    load_index,
-    loads,
-    uses_axis,
-)
+from pellucid_compiler.ir.expr import LOADS, Expr, is_loaded, load_index
 from pellucid_compiler.ir.gather_form import is_plain
 from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.primitives.loop import LOOP, LoopAttrs
+from pellucid_compiler.ir.traversal import loads, uses_axis
 
 
 def kind_of(node: Node) -> str:

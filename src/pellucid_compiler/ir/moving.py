@@ -6,10 +6,11 @@ the scale. ``offers.py`` tests the same for dtypes without arithmetic.
 
 from __future__ import annotations
 
-from pellucid_compiler.ir.expr import Expr, is_loaded, load_index, loads
+from pellucid_compiler.ir.expr import Expr, is_loaded, load_index
 from pellucid_compiler.ir.graph import Graph, Node
 from pellucid_compiler.ir.kinds import has_plain_store, stored_rank
 from pellucid_compiler.ir.primitives import CALL, LOOP, RESHAPE
+from pellucid_compiler.ir.traversal import loads
 
 
 def moves_elements(graph: Graph) -> bool:

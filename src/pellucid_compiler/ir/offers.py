@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pellucid_compiler.abi.dtypes import BY_NAME, INTEGRAL, DType
-from pellucid_compiler.ir.expr import LOADS, Expr, walk
+from pellucid_compiler.ir.expr import LOADS, Expr
 from pellucid_compiler.ir.graph import Graph, Node
 from pellucid_compiler.ir.kinds import has_plain_store, stored_rank
 from pellucid_compiler.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, LoopAttrs
+from pellucid_compiler.ir.traversal import walk
 
 _INTEGER_OF_SIZE: Final = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
 CARRIER: Final = {

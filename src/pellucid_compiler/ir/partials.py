@@ -17,7 +17,6 @@ from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
     as_expr,
-    bottom_up,
     cast,
     const,
     is_const,
@@ -25,6 +24,7 @@ from pellucid_compiler.ir.expr import (
     select,
 )
 from pellucid_compiler.ir.scalar_ops import has_no_slope, slopes_of
+from pellucid_compiler.ir.traversal import bottom_up
 
 # (load, whether the slope belongs to the conjugate of its differential) -> slope
 Slopes: TypeAlias = "dict[tuple[Expr, bool], Expr]"

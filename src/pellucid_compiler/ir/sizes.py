@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pellucid_compiler.ir.dtypes import python_value
-from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, bottom_up
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr
+from pellucid_compiler.ir.traversal import bottom_up
 
 
 def size_value(e: Expr, env: Mapping[str, Any]) -> Any:

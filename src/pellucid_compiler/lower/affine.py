@@ -16,7 +16,8 @@ from pellucid_compiler.abi.plan import (
     Operand,
 )
 from pellucid_compiler.ir.affine import linear_in
-from pellucid_compiler.ir.expr import Expr, axes_of, is_const, is_loaded, is_uniform
+from pellucid_compiler.ir.expr import Expr, is_const, is_loaded
+from pellucid_compiler.ir.traversal import axes_of, is_uniform
 from pellucid_compiler.lower.registers import RegisterBuilder
 
 

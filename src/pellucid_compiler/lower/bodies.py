@@ -13,18 +13,9 @@ from collections.abc import Callable, Sequence
 from pellucid_compiler.abi.plan import Message, Register
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_real_float, is_weak
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Check,
-    Expr,
-    const,
-    intern_expr,
-    is_uniform,
-    load,
-    sym,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import LOADS, Check, Expr, const, intern_expr, load, sym
 from pellucid_compiler.ir.graph import Value
+from pellucid_compiler.ir.traversal import is_uniform, without_partials
 from pellucid_compiler.lower.affine import Affine, affine_map
 from pellucid_compiler.lower.registers import (
     LoweringError,

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from pellucid_compiler.abi.plan import IndexedDim, Plan
 from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.ir.expr import Expr, symbols
+from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph, Node, Requirement
 from pellucid_compiler.ir.indexed import indexed_dims
 from pellucid_compiler.ir.primitives import LOOP, NONZERO
+from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.lower.bodies import NotAffine
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.contraction import match_contraction

@@ -19,7 +19,8 @@ from pellucid_compiler.abi.plan import (
     Step,
 )
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.ir.expr import Expr, load, rewrite, sym
+from pellucid_compiler.ir.expr import Expr, load, sym
+from pellucid_compiler.ir.traversal import rewrite
 
 
 def fuse_maps(

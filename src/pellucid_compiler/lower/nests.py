@@ -21,14 +21,13 @@ from pellucid_compiler.ir.expr import (
     intern_expr,
     load_fill,
     load_index,
-    rewrite,
     same_exprs,
-    walk,
 )
 from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.kinds import has_plain_store, stored_rank
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.ir.primitives.loop import identity
+from pellucid_compiler.ir.traversal import rewrite, walk
 from pellucid_compiler.lower.bodies import BodyConverter, Parameters
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.loops import loop_shape

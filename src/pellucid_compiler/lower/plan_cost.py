@@ -45,15 +45,8 @@ from pellucid_compiler.codegen.kernel import (
 )
 from pellucid_compiler.ir.cost import Cost, operation_class, reached
 from pellucid_compiler.ir.dtypes import ITEMSIZE, is_float
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Expr,
-    axis,
-    const,
-    load_index,
-    walk,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, load_index
+from pellucid_compiler.ir.traversal import walk, without_partials
 from pellucid_compiler.lower.plan import step_inputs, step_outputs
 from pellucid_compiler.lower.register_values import register_values
 

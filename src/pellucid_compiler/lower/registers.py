@@ -20,9 +20,10 @@ from pellucid_compiler.abi.plan import (
 )
 from pellucid_compiler.ir.complex_parts import IMAGINARY, ComplexParts, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
-from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const, walk
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const
 from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.ir.opcodes import OF_NUMBERS, OPCODES
+from pellucid_compiler.ir.traversal import walk
 
 
 class LoweringError(Exception):

@@ -32,18 +32,10 @@ from pellucid_compiler.codegen.kernel import (
     RowStore,
 )
 from pellucid_compiler.ir.dtypes import is_real_float, wide_dtype
-from pellucid_compiler.ir.expr import (
-    Expr,
-    const,
-    has_checks,
-    load,
-    loads,
-    make,
-    rewrite,
-    sym,
-)
+from pellucid_compiler.ir.expr import Expr, const, load, make, sym
 from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
+from pellucid_compiler.ir.traversal import has_checks, loads, rewrite
 from pellucid_compiler.lower.affine import Affine, operand
 from pellucid_compiler.lower.bodies import (
     AffineOperands,

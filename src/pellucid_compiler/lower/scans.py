@@ -14,11 +14,12 @@ from pellucid_compiler.abi.plan import (
 )
 from pellucid_compiler.codegen.kernel import Kernel, Scan
 from pellucid_compiler.ir.dtypes import wide_dtype
-from pellucid_compiler.ir.expr import Expr, const, has_checks, load, loads, rewrite
+from pellucid_compiler.ir.expr import Expr, const, load
 from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.kinds import view_map
 from pellucid_compiler.ir.primitives import LOOP, SCAN, LoopAttrs, ScanAttrs
 from pellucid_compiler.ir.primitives.loop import identity
+from pellucid_compiler.ir.traversal import has_checks, loads, rewrite
 from pellucid_compiler.lower.affine import Affine, operand
 from pellucid_compiler.lower.bodies import BodyConverter, Parameters
 from pellucid_compiler.lower.builder import PlanBuilder

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
-from pellucid_compiler.ir.expr import loads
 from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
+from pellucid_compiler.ir.traversal import loads
 from pellucid_compiler.lower.aliases import copied_value
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.nests import SEARCHES

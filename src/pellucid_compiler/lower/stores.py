@@ -18,10 +18,11 @@ from pellucid_compiler.abi.plan import (
     NestStep,
 )
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load, substitute
+from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load
 from pellucid_compiler.ir.gather_form import is_injective
 from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.primitives import LoopAttrs, Store
+from pellucid_compiler.ir.traversal import substitute
 from pellucid_compiler.lower.affine import Affine, affine_map, operand
 from pellucid_compiler.lower.bodies import (
     AffineOperands,

@@ -17,20 +17,11 @@ from collections.abc import Callable
 
 from pellucid_compiler.ir.build import element, emit_loop, emit_map, over_values
 from pellucid_compiler.ir.dtypes import is_float, stored_dtype
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Expr,
-    axes_of,
-    axis,
-    bottom_up,
-    const,
-    rebuild,
-    substitute,
-    walk,
-)
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, rebuild
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 from pellucid_compiler.ir.scalar_ops import COSTLY_OPS
+from pellucid_compiler.ir.traversal import axes_of, bottom_up, substitute, walk
 from pellucid_compiler.lower.contraction import match_contraction
 from pellucid_compiler.lower.loops import is_affine, loop_shape
 

@@ -58,13 +58,13 @@ from pellucid_compiler.ir.expr import (
     RESULT_RULES,
     SCALAR_OPS,
     Expr,
-    bottom_up,
     intern_expr,
     load,
     load_fill,
     load_index,
     make,
 )
+from pellucid_compiler.ir.traversal import bottom_up
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from pellucid_compiler.abi.plan import (
     Step,
 )
 from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, RowReduce, Rows
-from pellucid_compiler.ir.expr import Expr, walk
+from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.traversal import walk
 
 Members: TypeAlias = Sequence[NestStep | GemmStep]
 

@@ -23,17 +23,16 @@ from pellucid_compiler.ir.dtypes import stored_dtype
 from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
-    axes_of,
     axis,
     cast,
     const,
     is_loaded,
     load_index,
     make,
-    substitute,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.traversal import axes_of, substitute
 
 
 def widen_additions(graph: Graph) -> Graph:

@@ -24,10 +24,11 @@ from pellucid_compiler.ir.build import (
 )
 from pellucid_compiler.ir.complex_parts import ComplexParts
 from pellucid_compiler.ir.dtypes import is_complex
-from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, make, select, substitute
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, make, select
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import has_plain_store, kind_of, stored_rank
 from pellucid_compiler.ir.primitives import LOOP, SCAN, LoopAttrs, ScanAttrs, Store
+from pellucid_compiler.ir.traversal import substitute
 
 
 def split_complex(graph: Graph) -> Graph:

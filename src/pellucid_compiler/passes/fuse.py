@@ -24,24 +24,26 @@ from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
-    checked_loads,
     const,
-    has_checks,
     is_const,
     is_loaded,
     load_fill,
     load_index,
-    loads,
-    rewrite,
     select,
-    substitute,
-    uses_axis,
-    walk,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of, stored_rank
 from pellucid_compiler.ir.primitives import CALL, LOOP, LoopAttrs, Store
 from pellucid_compiler.ir.scalar_ops import COSTLY_OPS
+from pellucid_compiler.ir.traversal import (
+    checked_loads,
+    has_checks,
+    loads,
+    rewrite,
+    substitute,
+    uses_axis,
+    walk,
+)
 from pellucid_compiler.passes.fusion_limits import values_to_store
 
 INLINED = ("map", "view", "factory", "gather")

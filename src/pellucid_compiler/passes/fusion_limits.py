@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final, NamedTuple
 
-from pellucid_compiler.ir.expr import Expr, load_index, loads
+from pellucid_compiler.ir.expr import Expr, load_index
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
+from pellucid_compiler.ir.traversal import loads
 
 MAX_DEPTH: Final = 64
 MAX_LOADS: Final = 20

@@ -16,7 +16,6 @@ from pellucid_compiler.ir.dtypes import HALF, is_float, is_weak, wide_dtype
 from pellucid_compiler.ir.expr import (
     LOADS,
     Expr,
-    bottom_up,
     cast,
     const,
     intern_expr,
@@ -34,6 +33,7 @@ from pellucid_compiler.ir.primitives import (
     LoopAttrs,
     Store,
 )
+from pellucid_compiler.ir.traversal import bottom_up
 
 
 def widen_halves(graph: Graph, boundary: bool = True) -> Graph:

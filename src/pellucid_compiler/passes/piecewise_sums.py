@@ -20,17 +20,11 @@ from pellucid_compiler.ir.build import (
     expand_leading,
     over_values,
 )
-from pellucid_compiler.ir.expr import (
-    Expr,
-    axis,
-    load_index,
-    loads,
-    substitute,
-    uses_axis,
-)
+from pellucid_compiler.ir.expr import Expr, axis, load_index
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of, stored_rank
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.traversal import loads, substitute, uses_axis
 from pellucid_compiler.passes.ranges import Piece, pieces_of
 
 

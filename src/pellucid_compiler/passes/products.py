@@ -20,21 +20,18 @@ from pellucid_compiler.ir.expr import (
     AXES,
     LOADS,
     Expr,
-    axes_of,
     axis,
     cast,
     is_const,
     load,
     load_fill,
     load_index,
-    loads,
     padded_load,
-    rewrite,
-    substitute,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.traversal import axes_of, loads, rewrite, substitute
 from pellucid_compiler.passes.additions import emit_addition, is_linear, reach
 from pellucid_compiler.passes.bounds import conjuncts, is_bound
 

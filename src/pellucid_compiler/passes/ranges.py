@@ -30,11 +30,11 @@ from pellucid_compiler.ir.expr import (
     is_loaded,
     load_fill,
     load_index,
-    uses_axis,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.ir.traversal import uses_axis
 from pellucid_compiler.passes.bounds import conjuncts, is_bound
 
 

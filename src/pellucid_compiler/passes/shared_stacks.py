@@ -26,14 +26,13 @@ from pellucid_compiler.ir.expr import (
     const,
     is_const,
     load_index,
-    loads,
     same_exprs,
     select,
-    substitute,
 )
 from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, ScanAttrs, Store
+from pellucid_compiler.ir.traversal import loads, substitute
 from pellucid_compiler.passes.fuse import fuse
 from pellucid_compiler.passes.merged_stores import merge_stores
 

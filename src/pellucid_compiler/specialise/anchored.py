@@ -26,8 +26,9 @@ from pellucid_compiler.declare.tensor import Tensor, lift
 from pellucid_compiler.declare.tracing import ask, tracer, with_default_dtype
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.elements import element_bodies
-from pellucid_compiler.ir.expr import Expr, cast, rewrite
+from pellucid_compiler.ir.expr import Expr, cast
 from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.traversal import rewrite
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph

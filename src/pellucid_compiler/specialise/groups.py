@@ -20,8 +20,9 @@ from pellucid_compiler.abi.groups import (
 from pellucid_compiler.abi.limits import FIRST_VALUE, ONE
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import element_bodies, element_graph, element_of
-from pellucid_compiler.ir.expr import Expr, cast, const, rewrite, sym
+from pellucid_compiler.ir.expr import Expr, cast, const, sym
 from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.traversal import rewrite
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.lower.tile import tile_program
 from pellucid_compiler.specialise.answer import resolve

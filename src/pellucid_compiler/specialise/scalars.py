@@ -39,19 +39,15 @@ from pellucid_compiler.declare.schema import Argument, Schema
 from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid_compiler.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid_compiler.ir.elements import element_bodies
-from pellucid_compiler.ir.expr import (
-    Check,
-    Expr,
+from pellucid_compiler.ir.expr import Check, Expr, checked, intern_expr, load
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.traversal import (
     bottom_up,
-    checked,
-    intern_expr,
-    load,
     loads,
     symbols,
     walk,
     without_partials,
 )
-from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.bodies import parameter_dtype, strong
 from pellucid_compiler.lower.carriers import carried
 from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder, Source

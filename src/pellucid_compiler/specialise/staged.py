@@ -31,12 +31,11 @@ from pellucid_compiler.ir.expr import (
     make,
     padded_load,
     rebuild,
-    rewrite,
     select,
-    symbols,
 )
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.ir.traversal import rewrite, symbols
 from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.requests import decode_argument, encode_argument

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pellucid_compiler.ir.expr import Expr, symbols
+from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.traversal import symbols
 
 
 def graph_symbols(graph: Graph, values: Iterable[Value] = ()) -> list[Expr]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pellucid_compiler.ir.build import emit_loop, over_values
-from pellucid_compiler.ir.expr import Expr, is_const, rewrite
+from pellucid_compiler.ir.expr import Expr, is_const
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.primitives import (
     CALL,
@@ -22,6 +22,7 @@ from pellucid_compiler.ir.primitives import (
     ScanAttrs,
     Store,
 )
+from pellucid_compiler.ir.traversal import rewrite
 
 Replacement: TypeAlias = "Callable[[Expr], Expr | None]"
 

@@ -16,7 +16,7 @@ from pellucid_compiler.ir.build import (
     emit_reshape,
     expand_leading,
 )
-from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, intern_expr, rewrite
+from pellucid_compiler.ir.expr import LOADS, Expr, axis, const, intern_expr
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import (
     CALL,
@@ -28,6 +28,7 @@ from pellucid_compiler.ir.primitives import (
     ScanAttrs,
     Store,
 )
+from pellucid_compiler.ir.traversal import rewrite
 
 BatchRule: TypeAlias = (
     "Callable[[Graph, Node, list[Value], list[bool], Expr], Sequence[Value]]"

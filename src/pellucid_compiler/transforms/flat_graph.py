@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from pellucid_compiler.ir.expr import LOADS, walk
+from pellucid_compiler.ir.expr import LOADS
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.primitives import CALL, LOOP
+from pellucid_compiler.ir.traversal import walk
 from pellucid_compiler.transforms.shard_rules import loop_bodies
 
 

@@ -20,21 +20,12 @@ from pellucid_compiler.ir.build import (
     zeros_like,
 )
 from pellucid_compiler.ir.dtypes import is_float
-from pellucid_compiler.ir.expr import (
-    Expr,
-    cast,
-    checked_loads,
-    const,
-    load_index,
-    make,
-    select,
-    substitute,
-    walk,
-)
+from pellucid_compiler.ir.expr import Expr, cast, const, load_index, make, select
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import has_plain_store, stored_rank
 from pellucid_compiler.ir.partials import Slopes, partials, times
 from pellucid_compiler.ir.primitives import LoopAttrs, Store
+from pellucid_compiler.ir.traversal import checked_loads, substitute, walk
 
 
 class LoopTangent:

@@ -14,7 +14,8 @@ from collections.abc import Collection
 from typing import Any
 
 from pellucid_compiler.ir.evaluate import convert
-from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr, walk
+from pellucid_compiler.ir.expr import LOADS, SCALAR_OPS, Expr
+from pellucid_compiler.ir.traversal import walk
 
 _ABSORBING = {"and": False, "or": True}
 

@@ -21,18 +21,11 @@ from pellucid_compiler.ir.build import (
     emit_sum,
     stores_over,
 )
-from pellucid_compiler.ir.expr import (
-    Expr,
-    axes_of,
-    axis,
-    const,
-    load_index,
-    loads,
-    uses_axis,
-)
+from pellucid_compiler.ir.expr import Expr, axis, const, load_index
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, ScanAttrs, Store
+from pellucid_compiler.ir.traversal import axes_of, loads, uses_axis
 from pellucid_compiler.transforms.batch import batch
 from pellucid_compiler.transforms.jvp import carry_before
 

@@ -13,18 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Expr,
-    is_loaded,
-    load_fill,
-    load_index,
-    uses_axis,
-    walk,
-)
+from pellucid_compiler.ir.expr import LOADS, Expr, is_loaded, load_fill, load_index
 from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.primitives import LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import shape_value, size_value
+from pellucid_compiler.ir.traversal import uses_axis, walk
 
 
 class Split(NamedTuple):

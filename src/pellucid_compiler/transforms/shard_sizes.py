@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pellucid_compiler.ir.expr import Expr, symbols
+from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph, Node
 from pellucid_compiler.ir.primitives import LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
+from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard_rules import Split, State, Strategy, loop_bodies
 

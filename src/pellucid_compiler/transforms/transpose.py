@@ -23,7 +23,7 @@ from pellucid_compiler.ir.build import (
     padded_element,
     zeros_like,
 )
-from pellucid_compiler.ir.expr import Expr, cast, checked_loads, const, load_index
+from pellucid_compiler.ir.expr import Expr, cast, const, load_index
 from pellucid_compiler.ir.gather_form import gather_form
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.partials import partials, pulled_back
@@ -34,6 +34,7 @@ from pellucid_compiler.ir.primitives import (
     ScanAttrs,
     Store,
 )
+from pellucid_compiler.ir.traversal import checked_loads
 from pellucid_compiler.transforms.reverse_scan import ReverseScan
 
 Cotangents: TypeAlias = "dict[int, Value | None]"

@@ -19,8 +19,8 @@ from pellucid.distributed.tensor.placement_types import (
 from pellucid_compiler.abi.dtypes import DTYPES
 from pellucid_compiler.declare.key import bind_arguments
 from pellucid_compiler.declare.op import REGISTRY, Op
-from pellucid_compiler.ir.expr import symbols
 from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import staged
 from pellucid_compiler.transforms.shard import Plan, plans

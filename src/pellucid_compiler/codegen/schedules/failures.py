@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pellucid_compiler.abi.status import REQUIREMENT_FAILED, status
 from pellucid_compiler.codegen.builder import I64, Function, Value
 from pellucid_compiler.codegen.emit import Emitter
-from pellucid_compiler.ir.expr import Expr, conditions_checked, make
+from pellucid_compiler.ir.expr import Expr, make
+from pellucid_compiler.ir.traversal import conditions_checked
 
 
 def failed_checks(values: Sequence[Expr]) -> list[tuple[Expr, int]]:

@@ -9,16 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pellucid_compiler.codegen.kernel import Store
-from pellucid_compiler.ir.expr import (
-    LOADS,
-    Expr,
-    const,
-    is_const,
-    load_index,
-    preorder,
-    value_operands,
-    walk,
-)
+from pellucid_compiler.ir.expr import LOADS, Expr, const, is_const, load_index
+from pellucid_compiler.ir.traversal import preorder, value_operands, walk
 
 Access = tuple[int, tuple[Expr, ...]]
 """An operand and the index of one of its elements."""

@@ -32,15 +32,8 @@ from pellucid_compiler.codegen.schedules.failures import Failures, failed_checks
 from pellucid_compiler.codegen.schedules.streams import Run, Streams
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.ir.dtypes import is_float
-from pellucid_compiler.ir.expr import (
-    SCALAR_OPS,
-    Expr,
-    const,
-    make,
-    walk,
-    without_checks,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const, make
+from pellucid_compiler.ir.traversal import walk, without_checks, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
 _FEW_OPERANDS = 2  # at most so many are copied through tiles, to limit code size

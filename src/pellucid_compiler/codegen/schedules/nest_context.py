@@ -18,7 +18,8 @@ from pellucid_compiler.codegen.schedules.nest_form import (
     bounded_loops,
     payload_at_start,
 )
-from pellucid_compiler.ir.expr import Expr, const, load_fill, walk
+from pellucid_compiler.ir.expr import Expr, const, load_fill
+from pellucid_compiler.ir.traversal import walk
 
 
 class NestContext:

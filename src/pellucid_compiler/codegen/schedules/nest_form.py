@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pellucid_compiler.codegen.kernel import Nest, Store
-from pellucid_compiler.ir.expr import (
-    Expr,
-    axis,
-    cast,
-    const,
-    is_const,
-    rewrite,
-    walk,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import Expr, axis, cast, const, is_const
 from pellucid_compiler.ir.primitives.loop import identity
+from pellucid_compiler.ir.traversal import rewrite, walk, without_partials
 
 COMBINING_OPS = {
     "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and",

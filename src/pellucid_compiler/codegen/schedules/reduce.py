@@ -29,13 +29,8 @@ from pellucid_compiler.codegen.schedules.failures import Failures, failed_checks
 from pellucid_compiler.codegen.schedules.map import lane_bits, unroll_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
-from pellucid_compiler.ir.expr import (
-    Expr,
-    cast,
-    walk,
-    without_checks,
-    without_partials,
-)
+from pellucid_compiler.ir.expr import Expr, cast
+from pellucid_compiler.ir.traversal import walk, without_checks, without_partials
 
 Load = Callable[[int, Value, int, Value | None], Value]
 """``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""

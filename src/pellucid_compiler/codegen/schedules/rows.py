@@ -32,13 +32,10 @@ from pellucid_compiler.codegen.schedules.combine import Combine, loop_in_groups
 from pellucid_compiler.codegen.schedules.map import lane_bits, unroll_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
-from pellucid_compiler.ir.expr import (
-    Expr,
-    cast,
-    load,
+from pellucid_compiler.ir.expr import Expr, cast, load, sym
+from pellucid_compiler.ir.traversal import (
     loads,
     substitute,
-    sym,
     symbols,
     walk,
     without_partials,

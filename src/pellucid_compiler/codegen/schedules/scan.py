@@ -20,7 +20,8 @@ from pellucid_compiler.codegen.schedules.combine import Combine
 from pellucid_compiler.codegen.schedules.map import lanes_of
 from pellucid_compiler.codegen.schedules.streams import Streams
 from pellucid_compiler.codegen.targets.x86 import Target
-from pellucid_compiler.ir.expr import cast, loads, without_partials
+from pellucid_compiler.ir.expr import cast
+from pellucid_compiler.ir.traversal import loads, without_partials
 
 Load = Callable[[int], Value]
 

@@ -24,7 +24,7 @@ from pellucid_compiler.ir.dtypes import (
     stored_dtype,
 )
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
-from pellucid_compiler.ir.expr import Expr, is_const, load_index, walk
+from pellucid_compiler.ir.expr import Expr, is_const, load_index
 from pellucid_compiler.ir.graph import (
     Node,
     OutputType,
@@ -34,6 +34,7 @@ from pellucid_compiler.ir.graph import (
 )
 from pellucid_compiler.ir.show import axis_name, show_expr
 from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.ir.traversal import walk
 
 # The NumPy ufunc of each combine; argmax and assign have none.
 COMBINES: Final = {
