@@ -57,7 +57,7 @@ template <>
 inline constexpr int kNumCodes<KernelStatus> = 5;
 inline constexpr std::string_view kKernelStatusNames[] = {"ok", "out_of_bounds", "zero_division", "requirement", "outside_operand"};
 
-// What a loss makes of its elements: the names that programs give, in the order of the numbers that ops take.
+// What a loss makes of its elements, in the order of the numbers that ops take.
 enum class LossReduction : uint8_t {
   None,
   Mean,

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._compile.tensor_members import QUESTIONS, TENSOR_PROPERTIES, method_ops
+from pellucid._compile.tensor_members import QUESTIONS, TENSOR_PROPERTIES, is_op
 from pellucid._package.lazy import LazyValue
 
 # C functions whose results depend only on their arguments. They may change lists and
@@ -149,7 +149,7 @@ def _is_pure(function: Any) -> bool:
     if function is sys.setprofile or function is _C._begin_capture:
         return True
     if isinstance(owner, Tensor):
-        return name in QUESTIONS or name in _COMPARED_METHODS or name in method_ops()
+        return name in QUESTIONS or name in _COMPARED_METHODS or is_op(name)
     if isinstance(owner, _PURE_METHODS) or type(owner) in _DICTS:
         return True
     if isinstance(owner, types.ModuleType):

@@ -41,6 +41,12 @@ def method_ops() -> frozenset[str]:
 
 
 @functools.cache
+def is_op(name: str) -> bool:
+    """Whether a call of this name runs as an op, which the runtime sees."""
+    return bool(_C._overloads(name))
+
+
+@functools.cache
 def ends_graph(name: str) -> bool:
     """Whether it is an op whose results are numbers, or that gives the tensor itself
     another geometry.

@@ -84,8 +84,7 @@ STATUS: Final = Codes(
 
 LOSS_REDUCTION: Final = Codes(
     "LossReduction",
-    "What a loss makes of its elements: the names that programs give, in the order of "
-    "the numbers that ops take.",
+    "What a loss makes of its elements, in the order of the numbers that ops take.",
     {"none": "", "mean": "", "sum": ""},
 )
 

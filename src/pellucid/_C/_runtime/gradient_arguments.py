@@ -12,7 +12,7 @@ declaration says (``backward_reads=``, or a call in ``backward=``):
 ``sizes(x)``            the sizes of a tensor that the derivative does not read
 ``rows(x)``             the first of them, of a matrix with rows like the gradient's
 ``channels(x)``         those of a vector over the channels; None without it
-``known(x, 0)``         a forward argument, or what stands for None
+``known(x, 0)``         a forward argument, or what replaces None
 ``dtype(grad)``         the gradient's dtype
 ``empty()``             a tensor without elements, which nothing reads
 ``-x, not x, 1 / x``    of the above; ``-x`` of a list is that of its numbers
