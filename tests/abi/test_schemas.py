@@ -26,7 +26,7 @@ ODD = (
     "f(MemoryFormat a=contiguous_format, MemoryFormat? b=3) -> Tensor",
     """f(Device a="cpu", Device b='cuda:1', Device? c=None) -> Tensor""",
     """f(str a="x, y)", str b='(', str c="a\\"b", str d='\\n') -> Tensor""",
-    "f(Generator? g=None, Storage s, Stream t, complex c, QScheme q) -> (int, bool)",
+    "f(Storage s, Stream t, complex c, QScheme q, Generator? g=None) -> (int, bool)",
 )
 REFUSED = (
     *("", "f", "f(Tensor x)", "f(Tensor x -> Tensor", "f(Tensor) -> Tensor"),
