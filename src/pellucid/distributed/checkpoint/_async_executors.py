@@ -17,7 +17,7 @@ _Save = Callable[..., Any]
 
 
 class _Alone:
-    """Stands for the group of a process without one."""
+    """Represents the group of a process without one."""
 
 
 _alone = _Alone()

@@ -33,7 +33,7 @@ def accepts_storage_second(function: _F) -> _F:
 
 
 def warn_of_single_process(verb: str, no_dist: bool) -> bool:
-    """Whether this process acts alone; warns if that was not asked for."""
+    """Whether this process acts alone; warns if that was not requested."""
     if no_dist or dist.is_initialized():
         return no_dist
     warnings.warn(

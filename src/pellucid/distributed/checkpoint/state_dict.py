@@ -188,7 +188,7 @@ def _placed(value: Any, like: Any) -> Any:
 
 
 class _Sent(NamedTuple):
-    """Stands for a tensor that is broadcast."""
+    """Represents a tensor that is broadcast."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype

@@ -40,7 +40,7 @@ def load_state_dict(
     no_dist: bool = False,
     planner: LoadPlanner | None = None,
 ) -> None:
-    """Deprecated: ``load``, whose objects are not asked for their states."""
+    """Deprecated: ``load``, which calls no ``state_dict`` methods."""
     warnings.warn(
         "`load_state_dict` is deprecated and will be removed in future versions. "
         "Please use `load` instead.",

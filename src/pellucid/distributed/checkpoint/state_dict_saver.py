@@ -62,7 +62,7 @@ def save_state_dict(
     no_dist: bool = False,
     planner: SavePlanner | None = None,
 ) -> Metadata:
-    """Deprecated: ``save``, whose objects are not asked for their states."""
+    """Deprecated: ``save``, which calls no ``state_dict`` methods."""
     warnings.warn(
         "`save_state_dict` is deprecated and will be removed in future versions. "
         "Please use `save` instead.",

@@ -25,7 +25,7 @@ class ErrorHandler:
 
     def initialize(self) -> None:
         """Called before the recorded function: fatal signals show the stacks."""
-        with contextlib.suppress(io.UnsupportedOperation):  # stderr is no file
+        with contextlib.suppress(io.UnsupportedOperation):  # stderr is not a file
             faulthandler.enable(all_threads=True)
 
     def record_exception(self, e: BaseException) -> None:
