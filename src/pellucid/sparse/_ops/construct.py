@@ -174,12 +174,11 @@ def _by_op(
         pointers = pointers.to(pellucid.int64)
     if not isinstance(plain_indices, Tensor):
         plain = plain.to(pellucid.int64)
-    given = [pointers, plain, value]
-    if size is not None:
-        given.append([int(n) for n in size])
+    sizes = () if size is None else ([int(n) for n in size],)
     with invariants.checked(check_invariants):
-        made = getattr(pellucid.ops.aten, op)(*given, layout=layout)
-    return _finished(made, requires_grad)
+        construct = getattr(pellucid.ops.aten, op)
+        result = construct(pointers, plain, value, *sizes, layout=layout)
+    return _finished(result, requires_grad)
 
 
 def _require_compressed(layout: Any) -> None:
