@@ -22,7 +22,7 @@ class SmallSystem {
       N* column = a_ + k * n_;
       choose_pivot(column, k);
       const auto is_zero = column[k] == N{};
-      info_ = is_zero & (info_ == N{}) ? number(k + 1) : info_;
+      info_ = (is_zero & (info_ == N{})) ? number(k + 1) : info_;
       const N divisor = is_zero ? number(1) : column[k];
       for (int64_t i = k + 1; i < n_; ++i) column[i] /= divisor;
       for (int64_t j = k + 1; j < n_; ++j) {

@@ -168,7 +168,7 @@ ReadSet::ReadSet(PyObject* entries) {
     PyObject* given = PyList_GET_ITEM(entries, i);
     PyObject* object = PyTuple_GET_ITEM(given, 1);
     const Kind kind = kind_named(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given, 0)), object);
-    Entry& made = entries_.emplace_back(kind, Object::borrow(object));
+    Entry& made = entries_.emplace_back(Entry{.kind = kind, .object = Object::borrow(object)});
     if (kind == Kind::Names) {
       PyObject* names = PyTuple_GET_ITEM(given, 2);
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); ++k)

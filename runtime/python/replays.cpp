@@ -102,7 +102,7 @@ PyObject* begin(PyObject*, PyObject* args) {
 // Describes the results of the captured call.
 class Outputs {
  public:
-  explicit Outputs(Begun& begun) : begun_(begun), capture_(*begun.capture) {}
+  explicit Outputs(Begun& call) : begun_(call), capture_(*call.capture) {}
   std::vector<MadeResult> made;
 
   Output describe(PyObject* object) {

@@ -164,7 +164,7 @@ std::string describe_anchored(const Example& example,
   NumberClass number = 0;
   for (const Node& node : segment.nodes) {
     const std::string& request = node.anchor ? node.anchor->request : request_of(node.function);
-    encoded::Member& member = made.members.emplace_back(request);
+    encoded::Member& member = made.members.emplace_back(encoded::Member{.request = request});
     for (size_t k = 0; k < segment.operands_of(node).size(); ++k)
       member.operands.push_back(described(example, node, k));
     if (node.anchor) continue;

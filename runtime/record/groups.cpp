@@ -120,7 +120,7 @@ std::string describe(const Table& all, const Segment& segment, const Group& grou
   for (const uint16_t n : group.nodes) {
     const Node& node = segment.nodes[n];
     const ElementFunction& function = *node.function;
-    encoded::Member& member = made.members.emplace_back(all.requests.at(&function));
+    encoded::Member& member = made.members.emplace_back(encoded::Member{.request = all.requests.at(&function)});
     const std::span<const Operand> operands = segment.operands_of(node);
     for (size_t k = 0; k < operands.size(); ++k)
       member.operands.push_back(
