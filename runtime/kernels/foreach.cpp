@@ -120,14 +120,15 @@ class ForeachRun {
     return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
 
-  // Lists are zipped element by element; an empty list means that the argument is not given, but not the first one.
+  // Lists are zipped element by element; an empty list means that the argument is not given: the body says if it
+  // does without (`spared` of declarations).
   void check_lengths() {
     for (int i = 0; i < data_.num_arguments; ++i)
       if (is_list(call_.args[i])) length_ = std::max(length_, call_.args[i].length);
     for (int i = 0; i < data_.num_arguments; ++i) {
       const Value& value = call_.args[i];
       const bool counts = is_list(value) || value.tag == Tag::ScalarList;
-      if (counts && value.length != length_ && (value.length != 0 || i == 0))
+      if (counts && value.length != length_ && value.length != 0)
         raise(ErrorKind::Runtime, "%s: the lists must have one length, but '%s' has %u elements and another has %u",
               call_.op->schema.name.c_str(), call_.op->schema.arguments[static_cast<size_t>(i)].name.c_str(),
               value.length, length_);

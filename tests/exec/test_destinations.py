@@ -180,3 +180,22 @@ def test_a_list_that_an_update_needs_is_not_empty(absent):
         pellucid.ops.aten._fused_adagrad_(
             *lists.values(), lr=1, lr_decay=0, weight_decay=0, eps=1, maximize=False
         )
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_lists_that_adam_does_without_may_be_empty(amsgrad):
+    def lists(greatest):
+        ones = [[pellucid.ones(3)] for _ in range(4)]
+        return (*ones, greatest, [pellucid.ones(())])
+
+    options = dict(lr=1, beta1=0.5, beta2=0.5, weight_decay=0, eps=1, maximize=False)
+    adam = pellucid.ops.aten._fused_adam_
+    whole = lists([pellucid.ones(3)])
+    adam(*whole, **options, amsgrad=amsgrad)
+    if amsgrad:
+        with pytest.raises(RuntimeError, match="amsgrad needs max_exp_avg_sqs"):
+            adam(*lists([]), **options, amsgrad=True)
+        return
+    spared = lists([])
+    adam(*spared, **options, amsgrad=False)
+    assert spared[0][0].equal(whole[0][0]) and whole[4][0].tolist() == [1, 1, 1]

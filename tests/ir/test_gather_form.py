@@ -167,3 +167,23 @@ def test_proofs_from_what_is_required():
         assert bounds.is_less(ROW + holds, m)
         assert not bounds.is_less(ROW + holds + 1, m)
     assert not Bounds([n], [m <= n]).is_inside(ROW, m)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("place", ["start", "start + axis"])
+def test_a_loaded_index_is_checked_by_its_store(place, drop):
+    def build(graph, x, start):
+        at = element(start, ()) + (ROW if "axis" in place else 0)
+        store = Store((at,), element(x, (ROW,)), drop)
+        return emit_loop(graph, x.shape, [store], shape=(const(4),))
+
+    graph = graph_of(build, (1, "float64"), (0, "int64"))
+    kinds = {kind_of(node) for node in graph.nodes}
+    assert drop or kinds == {"scatter"}
+    x = np.ones(1)
+    assert run(graph, [x, np.int64(2)])[0].tolist() == [0, 0, 1, 0]
+    if drop:
+        assert run(graph, [x, np.int64(7)])[0].tolist() == [0] * 4
+    else:
+        with pytest.raises(IndexError):
+            run(graph, [x, np.int64(7)])

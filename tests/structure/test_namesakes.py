@@ -108,31 +108,47 @@ def parts_of(value):
     return [] if inner is None else [inner]
 
 
+def values_of(function):
+    """What the codes of a function of ours read, and what its closure has."""
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    for code in codes(function):
+        values += values_in(code, function)
+    return values
+
+
+def looks_up(values):
+    return any(value is each for value in values for each in LOOK_UPS)
+
+
+def looked_up(values):
+    """The ops that a code names by texts, for itself or a function that it reads."""
+    below = [*values, *(part for value in values for part in parts_of(value))]
+    readers = [v for v in below if isinstance(v, types.FunctionType) and is_ours(v)]
+    if not looks_up(below) and not any(looks_up(values_of(v)) for v in readers):
+        return set()
+    return {value.partition(".")[0] for value in values if isinstance(value, str)}
+
+
 def reached(function):
     """The names of the ops that a function may call."""
-    found, texts, looks_up = set(), set(), False
+    found = set()
     left, seen = [function], []
     while left:
         value = left.pop()
         if any(value is known for known in seen):
             continue
         seen.append(value)
-        looks_up |= any(value is each for each in LOOK_UPS)
-        if isinstance(value, str):
-            texts.add(value.partition(".")[0])
-            continue
-        if isinstance(value, types.ModuleType | type):
+        if isinstance(value, types.ModuleType | type | str):
             continue
         found |= names_of(value)
         if value is not function and isinstance(value, types.FunctionType):
             found |= {value.__name__} if reason_of(value) else set()
         left += parts_of(value)
-        if not isinstance(value, types.FunctionType) or not is_ours(value):
-            continue
-        left += [c.cell_contents for c in value.__closure__ or ()]
-        for code in codes(value):
-            left += values_in(code, value)
-    return found | (texts if looks_up else set())
+        if isinstance(value, types.FunctionType) and is_ours(value):
+            values = values_of(value)
+            found |= looked_up(values)
+            left += values
+    return found
 
 
 def is_ours(function):
@@ -196,6 +212,23 @@ def _asks(input):
 
 def _adds(input):
     return torch.add(input, 1)
+
+
+def _looks_up_another(input):
+    return getattr(torch.ops.aten, "relu")(input)  # noqa: B009
+
+
+def _reads_it(input):
+    return _looks_up_another(input)
+
+
+def _names_an_op(input):
+    return "add", _reads_it(input)
+
+
+def test_a_text_counts_where_it_is_looked_up():
+    assert "relu" in reached(_names_an_op)
+    assert "add" not in reached(_names_an_op)
 
 
 def test_a_method_that_is_no_op_is_told_from_a_call():

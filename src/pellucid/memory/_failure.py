@@ -53,10 +53,12 @@ def _with_holders(text: str, wanted: int) -> str:
 
     lines[-1] += " Largest:"
     storages = sorted(live_storages().values(), key=lambda item: -item.nbytes)
-    for storage in storages[:_SHOWN]:
+    largest = storages[:_SHOWN]
+    names = names_for(largest)
+    for storage in largest:
         name = "of unknown holder: the search took too long"
         if time.monotonic() - start < _PATIENCE:
-            paths = paths_to(storage, names_for([storage]))
+            paths = paths_to(storage, names)
             name = next(iter(paths), "held outside of Python's variables")
         lines.append(f"  {readable(storage.nbytes)} ({storage.role}) {name}"[:160])
     lines.append(_advice(wanted, sum(s.nbytes for s in storages if s.nodes)))

@@ -98,8 +98,9 @@ class Names:
             return
         for holder in referrers:
             if isinstance(holder, dict):
-                for key in [k for k, value in holder.items() if value is target]:
-                    yield from self._of_dict(holder, key, depth)
+                for key, value in list(holder.items()):  # other threads change it
+                    if value is target:
+                        yield from self._of_dict(holder, key, depth)
             elif isinstance(holder, CellType):
                 yield from self._of_cell(holder, depth)
             elif isinstance(holder, list | tuple | set):

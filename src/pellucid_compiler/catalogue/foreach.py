@@ -5,14 +5,15 @@ A body is written for one element of each list. Its results are the new values o
 arguments that the schema marks as written, in their order.
 """
 
-from pellucid_compiler.declare import foreach, make, sqrt, where
+from pellucid_compiler.declare import foreach, make, require, sqrt, where
 
 
 @foreach(
     "_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, "
     "Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, "
     "float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
-    "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()"
+    "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
+    spared=("momentum_buffer_list",),
 )
 def fused_sgd(
     param,
@@ -96,6 +97,10 @@ def _adam(decoupled):
         grad_scale,
         found_inf,
     ):
+        require(
+            greatest is not None or not amsgrad,
+            "amsgrad needs max_exp_avg_sqs, which is empty",
+        )
         gradient = -grad if maximize else grad
         new = adam_step(
             param,
@@ -112,7 +117,9 @@ def _adam(decoupled):
             decoupled,
         )
         updated = (new[0], grad, new[1], new[2])
-        return updated if greatest is None else (*updated, new[3])
+        if greatest is None:
+            return updated
+        return (*updated, new[3] if amsgrad else greatest)
 
     body.__doc__ = (
         "Adam with decoupled weight decay (Loshchilov 2019)."
@@ -122,5 +129,6 @@ def _adam(decoupled):
     return body
 
 
-fused_adam = foreach("_fused_adam_" + ADAM, numbers=("state_steps",))(_adam(False))
-fused_adamw = foreach("_fused_adamw_" + ADAM, numbers=("state_steps",))(_adam(True))
+_LISTS = {"numbers": ("state_steps",), "spared": ("max_exp_avg_sqs",)}
+fused_adam = foreach("_fused_adam_" + ADAM, **_LISTS)(_adam(False))
+fused_adamw = foreach("_fused_adamw_" + ADAM, **_LISTS)(_adam(True))

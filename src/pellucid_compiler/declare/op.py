@@ -290,6 +290,16 @@ class Op:
         )
         return self.elements.setdefault(place, made)
 
+    def _require_lists(self, args: Sequence[Any]) -> None:
+        """RuntimeError if a list is empty, unless the op does without."""
+        for argument, value in zip(self.schema.arguments, args, strict=True):
+            is_needed = argument.is_list and not argument.optional
+            if value is None and is_needed and argument.name not in self.options.spared:
+                raise RuntimeError(
+                    f"{self.full_name}: the lists must have one length, but "
+                    f"'{argument.name}' is empty"
+                )
+
     def _scalar_results(
         self, key: Key, compute: Callable[[str], str]
     ) -> tuple[tuple[Expr, ...], _ScalarOperands]:
@@ -300,20 +310,12 @@ class Op:
             )
             for argument, item in zip(self.schema.arguments, key, strict=True)
         ]
+        if self.kind == "foreach":
+            self._require_lists(args)
         if self.kind == "random":
             count = self.num_draws(*operands.inputs)
             args.append(tuple(operands.element("int32") for _ in range(count)))
-        try:
-            result = self.scalar_body(*args)
-        except TypeError as error:
-            pairs = zip(self.schema.arguments, args, strict=False)
-            empty = [a.name for a, value in pairs if a.is_list and value is None]
-            if not empty:
-                raise
-            raise RuntimeError(
-                f"{self.full_name}: the lists must have one length, but '{empty[0]}' "
-                "is empty and another is not"
-            ) from error
+        result = self.scalar_body(*args)
         results = result if isinstance(result, tuple) else (result,)
         return tuple(map(as_expr, results)), operands
 

@@ -168,9 +168,9 @@ class _Solver:
         index = self._put(self.store.place[d])
         free = sorted(a for a in axes_of(index) if a < self.count)
         free = [a for a in free if a not in self.solved]
+        if is_loaded(index) and not self.store.drop:
+            return False  # the store checks it
         if not free:
-            if is_loaded(index) and not self.store.drop:
-                return False  # the store checks it
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
             return True

@@ -234,11 +234,12 @@ class _Fusion:
         found: dict[Value, set[int]] = {}
         for value, (expr, dim_of_axis) in self.bodies.items():  # operands come first
             found[value] = {
-                dim_of_axis[i.attr]
+                dim
                 for e in checked_loads(expr)
                 for d, i in enumerate(load_index(e))
                 if i.op == "axis"
-                and e.attr.shape[d] is value.shape[dim_of_axis[i.attr]]
+                and (dim := dim_of_axis.get(i.attr)) is not None
+                and e.attr.shape[d] is value.shape[dim]
                 and (e.attr not in found or d in found[e.attr])
             }
         return found
