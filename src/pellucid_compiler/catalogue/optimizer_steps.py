@@ -14,7 +14,8 @@ def _direction(grad, param, weight_decay, maximize):
     "pellucid::_fused_rmsprop_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] "
     "square_avgs, "
     "Tensor(c!)[] momentum_buffers, Tensor(d!)[] grad_avgs, *, float lr, float alpha, "
-    "float eps, float weight_decay, float momentum, bool maximize) -> ()"
+    "float eps, float weight_decay, float momentum, bool maximize) -> ()",
+    spared=("momentum_buffers", "grad_avgs"),
 )
 def fused_rmsprop(
     param, grad, square, buffer, average, lr, alpha, eps, weight_decay, momentum,
