@@ -400,7 +400,8 @@ class _FileSystemWriter(StorageWriter):
 
     def _delete_files(self, prefix: str, named: set[str]) -> None:
         """Deletes the files of earlier saves, complete or not: those not ``named``. Not
-        where ranks have saved both together and by themselves: those are others.
+        in a folder where ranks have saved both together and each by itself: files of
+        either checkpoint have such names.
         """
         paths = {PurePath(path).name: path for path in self.fs.ls(self.path)}
         described = {name for name in paths if name.endswith(_metadata_fn)}
