@@ -1,4 +1,4 @@
-"""What of a state is stored and loaded: planners of one's own, and the default's."""
+"""Which parts of a state are stored and loaded: custom planners, and the default."""
 
 import io
 import os
@@ -52,29 +52,29 @@ def folder(tmp_path):
     return place
 
 
-def is_state(found):
-    assert found["model"]["w"].equal(STATE["model"]["w"])
-    assert found["rates"][0].equal(STATE["rates"][0])
-    assert found["rates"][1]["rate"].equal(STATE["rates"][1]["rate"])
-    return found["step"] == 7
+def is_state(actual):
+    assert actual["model"]["w"].equal(STATE["model"]["w"])
+    assert actual["rates"][0].equal(STATE["rates"][0])
+    assert actual["rates"][1]["rate"].equal(STATE["rates"][1]["rate"])
+    return actual["step"] == 7
 
 
 def test_an_empty_state_is_filled_with_all_there_is(folder):
-    found = {}
+    actual = {}
     reader = checkpoint.FileSystemReader(folder)
-    _load_state_dict(found, reader, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
-    assert is_state(found)
+    _load_state_dict(actual, reader, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
+    assert is_state(actual)
     with pytest.warns(UserWarning, match="single process"):
-        found = _load_state_dict_from_keys("model.b", checkpoint_id=folder)
-    assert list(found) == ["model"] and list(found["model"]) == ["b"]
+        actual = _load_state_dict_from_keys("model.b", checkpoint_id=folder)
+    assert list(actual) == ["model"] and list(actual["model"]) == ["b"]
 
 
 def test_keys_choose_values_and_the_dicts_around_them(folder):
-    found = {}
-    load(found, folder, planner=_EmptyStateDictLoadPlanner({"model", "step"}))
-    assert set(found) == {"model", "step"} and set(found["model"]) == {"w", "b"}
+    actual = {}
+    load(actual, folder, planner=_EmptyStateDictLoadPlanner({"model", "step"}))
+    assert set(actual) == {"model", "step"} and set(actual["model"]) == {"w", "b"}
     with pytest.raises(checkpoint.CheckpointException, match="empty"):
-        load(found, folder, planner=_EmptyStateDictLoadPlanner())
+        load(actual, folder, planner=_EmptyStateDictLoadPlanner())
 
 
 def test_a_partial_load_leaves_what_the_checkpoint_lacks(folder):
@@ -89,9 +89,9 @@ def test_a_state_may_be_stored_by_its_first_names(tmp_path):
     flat = {"flatten_state_dict": False}
     metadata = save(STATE, tmp_path, planner=DefaultSavePlanner(**flat))
     assert set(metadata.state_dict_metadata) == set(STATE)
-    found = {"model": None, "step": None}
-    load(found, tmp_path, planner=DefaultLoadPlanner(**flat))
-    assert found["model"]["w"].equal(STATE["model"]["w"]) and found["step"] == 7
+    actual = {"model": None, "step": None}
+    load(actual, tmp_path, planner=DefaultLoadPlanner(**flat))
+    assert actual["model"]["w"].equal(STATE["model"]["w"]) and actual["step"] == 7
 
 
 def test_tuples_and_keys_that_are_numbers_are_loaded_as_they_were(tmp_path):
@@ -103,19 +103,19 @@ def test_tuples_and_keys_that_are_numbers_are_loaded_as_they_were(tmp_path):
     assert set(metadata.state_dict_metadata) == {
         "optim.0.step", "optim.0.sum", "pair",
     }  # fmt: skip
-    found = {"optim": {0: {"step": 0, "sum": torch.zeros(2)}}, "pair": None}
-    load(found, tmp_path)
-    assert found["optim"][0]["step"] == 5 and list(found["optim"]) == [0]
-    assert found["pair"][0].tolist() == [1] and found["pair"][1] == 2
+    actual = {"optim": {0: {"step": 0, "sum": torch.zeros(2)}}, "pair": None}
+    load(actual, tmp_path)
+    assert actual["optim"][0]["step"] == 5 and list(actual["optim"]) == [0]
+    assert actual["pair"][0].tolist() == [1] and actual["pair"][1] == 2
 
 
 def test_names_of_earlier_versions_are_found(tmp_path):
     # PyTorch 2.3 stored a dict without tensors as one value.
     flat = {"group": {"rate": 0.1, "betas": [1, 2]}, "w": torch.ones(2)}
     save(flat, tmp_path, planner=DefaultSavePlanner(flatten_state_dict=False))
-    found = {"group": {"rate": 0.0, "betas": []}, "w": torch.zeros(2)}
-    load(found, tmp_path)
-    assert found["group"] == flat["group"] and found["w"].tolist() == [1, 1]
+    actual = {"group": {"rate": 0.0, "betas": []}, "w": torch.zeros(2)}
+    load(actual, tmp_path)
+    assert actual["group"] == flat["group"] and actual["w"].tolist() == [1, 1]
 
 
 def test_meta_tensors_of_the_state_get_memory(folder):
@@ -152,9 +152,9 @@ class RenamesBack(DefaultLoadPlanner):
 def test_a_planner_renames_values(tmp_path):
     metadata = save(STATE, tmp_path, planner=Renames())
     assert "foo_model.w" in metadata.state_dict_metadata
-    found = {"model": {"w": torch.zeros(2, 3)}, "step": 0}
-    load(found, tmp_path, planner=RenamesBack())
-    assert found["model"]["w"].equal(STATE["model"]["w"]) and found["step"] == 7
+    actual = {"model": {"w": torch.zeros(2, 3)}, "step": 0}
+    load(actual, tmp_path, planner=RenamesBack())
+    assert actual["model"]["w"].equal(STATE["model"]["w"]) and actual["step"] == 7
 
 
 class Halves(DefaultSavePlanner):
@@ -191,9 +191,9 @@ def test_a_planner_transforms_tensors(tmp_path):
     place = metadata.storage_data[MetadataIndex("model.w", (0, 0))]
     stored = torch.load(io.BytesIO(data[place.offset : place.offset + place.length]))
     assert stored.dtype is torch.float16
-    found = {"model": {"w": torch.zeros(2, 3, dtype=torch.float64)}}
-    load(found, tmp_path, planner=Doubles())
-    assert found["model"]["w"].equal(2 * STATE["model"]["w"].double())
+    actual = {"model": {"w": torch.zeros(2, 3, dtype=torch.float64)}}
+    load(actual, tmp_path, planner=Doubles())
+    assert actual["model"]["w"].equal(2 * STATE["model"]["w"].double())
 
 
 class Notes(DefaultSavePlanner):
@@ -211,8 +211,8 @@ class Notes(DefaultSavePlanner):
 
 def test_a_planner_adds_to_the_metadata(tmp_path):
     save({"x": torch.ones(1)}, tmp_path, planner=Notes())
-    found = checkpoint.FileSystemReader(tmp_path).read_metadata()
-    assert found.planner_data == ["noted"] and found.version == "1.0.0"
+    actual = checkpoint.FileSystemReader(tmp_path).read_metadata()
+    assert actual.planner_data == ["noted"] and actual.version == "1.0.0"
 
 
 def test_a_planner_without_storage_meta_is_called_without(tmp_path):
@@ -283,13 +283,35 @@ def rank_caches_plans(rank, size):
         checkpoint.save(state, checkpoint_id=place, planner=plan)
         was_sent = plan.plan.items and step in (0, 2)
         assert (plan._proposed is None) and (bool(was_sent) == (step in (0, 2)))
-        found = {"w": torch.zeros(rows), "step": None}
-        checkpoint.load(found, checkpoint_id=place)
-        assert found["w"].equal(whole) and found["step"] == step
+        actual = {"w": torch.zeros(rows), "step": None}
+        checkpoint.load(actual, checkpoint_id=place)
+        assert actual["w"].equal(whole) and actual["step"] == step
 
 
 def test_plans_are_sent_only_if_they_change(tmp_path):
     run_ranks(rank_caches_plans, 2, tmp_path, CHECKPOINT=str(tmp_path / "c"))
+
+
+class Caches(DefaultSavePlanner):
+    """Has cached plans of its own: they are by the type's name."""
+
+
+def test_plans_of_a_failed_save_are_not_cached(tmp_path):
+    class Fails(checkpoint.FileSystemWriter):
+        """Fails once the global plan has been made."""
+
+        def prepare_global_plan(self, plans):
+            raise OSError("nowhere to write")
+
+    with pytest.raises(checkpoint.CheckpointException, match="nowhere"):
+        save(
+            STATE, None, storage_writer=Fails(tmp_path),
+            planner=Caches(enable_plan_caching=True),
+        )  # fmt: skip
+    for step in range(2):
+        place = tmp_path / str(step)
+        save(STATE, place, planner=Caches(enable_plan_caching=True))
+        load({"step": 0, "model": {"w": torch.zeros(2, 3)}}, place)
 
 
 class Fails(DefaultSavePlanner):

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import time
+import warnings
 import zlib
 from concurrent.futures import Future
 
@@ -369,6 +371,55 @@ def test_ranks_save_by_themselves_without_collectives(tmp_path):
     run_ranks(rank_saves_alone, 2, tmp_path, CHECKPOINT=str(tmp_path / "c"))
 
 
+class FailsOnRank1(default_planner.DefaultSavePlanner):
+    """Has no values on one rank."""
+
+    def resolve_data(self, write_item):
+        if dist.get_rank() == 1:
+            raise KeyError(write_item.index.fqn)
+        return super().resolve_data(write_item)
+
+
+def rank_of_a_failing_one(rank, size):
+    place, state = os.environ["CHECKPOINT"], {"x": torch.ones(1)}
+    options = {"checkpoint_id": place, "use_collectives": False}
+    with pytest.raises(checkpoint.CheckpointException, match=r"\(RANK 1\)") as found:
+        checkpoint.save(state, planner=FailsOnRank1(), **options)
+    assert list(found.value.failures) == [1]
+    own = f"{place}/own"
+    while rank == 1 and not os.path.exists(f"{own}/__0.metadata"):
+        time.sleep(0.01)  # a late rank does not mistake it for an earlier checkpoint
+    writer = checkpoint.FileSystemWriter(own, overwrite=False)
+    checkpoint.save(state, storage_writer=writer, use_collectives=False)
+    if rank == 1:
+        os.remove(f"{own}/__1_0.distcp")
+    with pytest.raises(checkpoint.CheckpointException, match="__1_0") as found:
+        checkpoint.load(state, checkpoint_id=own)
+    assert list(found.value.failures) == [1]
+
+
+def test_an_error_without_collectives_is_raised_on_all(tmp_path):
+    run_ranks(rank_of_a_failing_one, 2, tmp_path, CHECKPOINT=str(tmp_path / "c"))
+
+
+def rank_with_a_folder_of_its_own(rank, size):
+    place = f"{os.environ['CHECKPOINT']}{rank}"
+    mesh = dist.init_device_mesh("cpu", (size,))
+    state = {"w": distribute_tensor(torch.arange(4.0), mesh, [Shard(0)])}
+    metadata = [".metadata"] if rank == 0 else []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Detected an existing")
+        for number in (0, 1, 0):
+            checkpoint.save(state, checkpoint_id=place)
+            names = [*metadata, f"__{rank}_{number}.distcp"]
+            assert sorted(os.listdir(place)) == names
+
+
+def test_each_rank_deletes_its_outdated_files(tmp_path):
+    place = str(tmp_path / "c")
+    run_ranks(rank_with_a_folder_of_its_own, 2, tmp_path, CHECKPOINT=place)
+
+
 def rank_loads_a_file(rank, size):
     path = os.environ["CHECKPOINT"]
     if rank == 0:
@@ -404,6 +455,8 @@ def test_safetensors_of_one_process(tmp_path):
         "b": "model-00002-of-00002.safetensors",
     }
     assert index["metadata"] == {"total_size": 28}
+    with pytest.warns(UserWarning, match="existing checkpoint"):
+        checkpoint.save(state, storage_writer=writer, no_dist=True)
     found = {"a": torch.zeros(4), "b": torch.zeros(2, 3)}
     reader = HuggingFaceStorageReader(str(tmp_path), thread_count=2)
     checkpoint.load(found, storage_reader=reader, no_dist=True)
@@ -420,6 +473,10 @@ def rank_saves_safetensors(rank, size):
             f"{place}{joins}", save_distributed=True, enable_consolidation=joins
         )
         checkpoint.save(state, storage_writer=writer)
+    writer = HuggingFaceStorageWriter(f"{place}refused")
+    for options in ({}, {"use_collectives": False}):
+        with pytest.raises(checkpoint.CheckpointException, match="several"):
+            checkpoint.save(state, storage_writer=writer, **options)
     found = {"w": distribute_tensor(torch.zeros(5, 3), mesh, [Shard(1)])}
     reader = HuggingFaceStorageReader(f"{place}False")
     checkpoint.load(found, storage_reader=reader)

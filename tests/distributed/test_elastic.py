@@ -36,6 +36,31 @@ def test_errors_are_written_for_the_launcher(tmp_path, monkeypatch):
     assert "the reason" in str(error) and "killed by SIGKILL" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"message": {"message": "KeyErr', "no traceback"),  # killed while it wrote
+        ("", "no traceback"),
+        ("[1, 2]", "no traceback"),
+        ("{}", "no traceback"),
+        ('{"message": {"message": "why"}}', "why"),
+        ('{"message": {"reason": "why"}}', "why"),
+        ('{"message": {"message": "why", "extraInfo": ["no", "dict"]}}', "why"),
+        ('{"message": "why", "timestamp": "yesterday"}', "why"),
+        ('{"message": ["why"], "timestamp": NaN}', "why"),
+    ],
+)
+def test_incomplete_and_foreign_error_files_are_reported(tmp_path, text, shown):
+    path = tmp_path / "error.json"
+    path.write_text(text)
+    failure = errors.ProcessFailure(0, 7, 1, str(path))
+    assert abs(failure.timestamp - time.time()) < 100
+    killed = errors.ProcessFailure(1, 8, -9, str(tmp_path / "none"))
+    error = errors.ChildFailedError("train.py", {1: killed, 0: failure})
+    assert error.get_first_failure()[0] == 0
+    assert shown in str(error) and "with exit code 1" in str(error)
+
+
 def test_the_error_of_a_child_becomes_the_parents(tmp_path, monkeypatch):
     child = tmp_path / "child.json"
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(child))

@@ -49,7 +49,9 @@ class FileSystemBase(ABC):
         """Deletes a file."""
 
     def ls(self, path: _Path) -> list[str]:
-        """The paths in a folder; of those only, outdated files are deleted."""
+        """The paths in a folder, as this rank sees it. After a save each rank deletes
+        those of them that it wrote for earlier ones: without ``ls`` all of them stay.
+        """
         return []
 
 

@@ -102,7 +102,11 @@ class DefaultSavePlanner(SavePlanner):
             )
         self._cached_plans_key: str = type(self).__name__
         self._enable_plan_caching = enable_plan_caching
-        self._proposed: SavePlan | None = None  # cached once the save is planned
+        # Cached once the save is planned: this rank's plan, and on the coordinator all
+        # ranks' plans, the global plan and the metadata.
+        self._proposed: SavePlan | None = None
+        self._proposed_global: tuple[list[SavePlan], list[SavePlan], Metadata] | None
+        self._proposed_global = None
 
     def set_up_planner(
         self,
@@ -171,9 +175,7 @@ class DefaultSavePlanner(SavePlanner):
                 SavePlan([], usable=False) if _compare_save_plans(old, new) else new
                 for old, new in zip(before, plans, strict=True)
             ]
-        SavePlanner._cached_all_plans[key] = all_plans
-        SavePlanner._cached_global_plan[key] = plans
-        SavePlanner._cached_metadata[key] = metadata
+        self._proposed_global = all_plans, plans, metadata
         return changed, plans, metadata
 
     def create_global_plan(
@@ -196,6 +198,12 @@ class DefaultSavePlanner(SavePlanner):
             if self._proposed is not None:
                 SavePlanner._cached_save_plan[key] = self._proposed
                 self._proposed = None
+            if self._proposed_global is not None:
+                all_plans, plans, metadata = self._proposed_global
+                SavePlanner._cached_all_plans[key] = all_plans
+                SavePlanner._cached_global_plan[key] = plans
+                SavePlanner._cached_metadata[key] = metadata
+                self._proposed_global = None
         self.plan = new_plan
         return new_plan
 

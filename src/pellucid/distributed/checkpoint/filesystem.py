@@ -2,8 +2,8 @@
 
 The format is PyTorch's, for reading and writing. A save overwrites no file of the
 checkpoint before: it writes files of other names, then replaces ``.metadata`` in one
-step, then deletes the old files. So a folder has a complete checkpoint at any time.
-Pickles are read without running code.
+step, then each rank deletes its old files. So a folder has a complete checkpoint at
+any time. Pickles are read without running code.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ __all__ = [
 _metadata_fn = ".metadata"
 CURRENT_DCP_VERSION: Final = "1.0.0"
 DEFAULT_SUFFIX = ".distcp"
-_ANY_RANK = r"\d+"
+_ANY_PREFIX = r"__\d+_"
 
 _Path = str | os.PathLike[str]
 
@@ -242,6 +242,7 @@ class _FileSystemWriter(StorageWriter):
         self.serialization_format = serialization_format
         self.rank: int | None = None
         self.use_collectives = True
+        self._written: tuple[str, set[str]] | None = None  # prefix and names of files
 
     def reset(self, checkpoint_id: _Path | None = None) -> None:
         if checkpoint_id:
@@ -255,7 +256,7 @@ class _FileSystemWriter(StorageWriter):
         self.use_collectives = kwargs.get("use_collectives", True)
 
     def _metadata_exists(self) -> bool:
-        rank = None if self.use_collectives else 0
+        rank = None if self.use_collectives else self.rank
         return self.fs.exists(self._get_metadata_path(rank))
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
@@ -284,8 +285,10 @@ class _FileSystemWriter(StorageWriter):
         parts = [[item] for item in plan.items]
         if self.single_file_per_rank:
             parts = _split_by_size_and_type(self.thread_count, plan.items)
-        names = self._unused_names(plan.storage_data.prefix)
+        prefix = plan.storage_data.prefix
+        names = self._unused_names(prefix)
         files = [(next(names), items) for items in parts if items]
+        self._written = prefix, {name for name, _ in files}
         return self._write_data(planner, files)
 
     def _unused_names(self, prefix: str) -> Iterator[str]:
@@ -386,24 +389,29 @@ class _FileSystemWriter(StorageWriter):
             self._get_metadata_path(rank),
             lambda stream: write_metadata(metadata, stream),
         )
-        named = {result.storage_data.relative_path for p in results for result in p}
-        self._delete_outdated(rank, named)
+        if self.use_collectives:  # ranks of earlier saves may be none now
+            infos = metadata.storage_data.values()
+            self._delete_files(_ANY_PREFIX, {info.relative_path for info in infos})
 
-    def _delete_outdated(self, rank: int | None, named: set[str]) -> None:
+    def _delete_outdated(self) -> None:
+        if self._written is not None:
+            prefix, names = self._written
+            self._delete_files(re.escape(prefix), names)
+
+    def _delete_files(self, prefix: str, named: set[str]) -> None:
         """Deletes the files of earlier saves, complete or not: those not ``named``. Not
-        where ranks have also saved by themselves, whose files are others.
+        in a folder where ranks have saved both together and each by itself: files of
+        either checkpoint have such names.
         """
         paths = {PurePath(path).name: path for path in self.fs.ls(self.path)}
         described = {name for name in paths if name.endswith(_metadata_fn)}
-        if rank is None:
-            is_shared = described != {_metadata_fn}
+        if self.use_collectives:
+            is_shared = not described <= {_metadata_fn}
         else:
             is_shared = _metadata_fn in described
         if is_shared:
             return
-        written = re.compile(
-            rf"__{_ANY_RANK if rank is None else rank}_\d+\.distcp(\.tmp)?"
-        )
+        written = re.compile(rf"{prefix}\d+{re.escape(DEFAULT_SUFFIX)}(\.tmp)?")
         for name, path in paths.items():
             if name not in named and written.fullmatch(name):
                 self.fs.rm_file(path)
@@ -433,6 +441,9 @@ class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
     threads write so many files. ``overwrite``: a checkpoint in the folder is replaced,
     otherwise an error. ``per_thread_copy_ahead``: the bytes to copy off a GPU while
     others are written; tensors on the CPU are not copied.
+
+    A subclass may set ``fs`` to another FileSystemBase. That must implement ``ls``, by
+    which each rank finds the files of earlier saves to delete.
     """
 
     def __init__(

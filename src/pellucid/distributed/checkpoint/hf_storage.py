@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from pellucid.distributed.checkpoint._consolidate_hf_safetensors import (
 )
 from pellucid.distributed.checkpoint._hf_utils import (
     SHARDED_DIR_NAME,
+    SUFFIX,
     _gen_file_name,
     _HFStorageInfo,
     _metadata_fn,
@@ -53,9 +55,10 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     """Writes tensors into safetensors files of a folder.
 
     ``fqn_to_index_mapping``: the number of each tensor's file, from 1 on; by default
-    there is one. With ``save_distributed`` each rank writes its parts into files of its
-    own, which ``enable_consolidation`` joins: the parts are then in the folder
-    "sharded", the whole tensors in the given one.
+    there is one. One rank alone may have tensors of a file. With ``save_distributed``
+    each rank writes its parts into files of its own, which ``enable_consolidation``
+    joins: the parts are then in the folder "sharded", the whole tensors in the given
+    one.
     """
 
     def __init__(
@@ -81,7 +84,37 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             self.path = self.fs.concat_path(self.path, SHARDED_DIR_NAME)
         self.thread_count_consolidation = thread_count_consolidation
 
+    def set_up_storage_writer(
+        self, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
+        super().set_up_storage_writer(is_coordinator, *args, **kwargs)
+        if self.rank and not self.use_collectives:
+            raise ValueError(
+                "HuggingFaceStorageWriter numbers the files of all ranks: several "
+                "cannot save without collectives"
+            )
+
+    def _metadata_exists(self) -> bool:
+        """Whether there are files that a reader of the folder would read."""
+        return any(str(path).endswith(SUFFIX) for path in self.fs.ls(self.path))
+
+    def _files_of(self, plan: SavePlan) -> dict[int, list[WriteItem]]:
+        """The items of a plan by the number of their file."""
+        numbers = self.fqn_to_index_mapping
+        files: dict[int, list[WriteItem]] = {}
+        for item in plan.items:
+            number = numbers[item.index.fqn] if numbers else 1
+            files.setdefault(number, []).append(item)
+        return files
+
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        counts = Counter(number for plan in plans for number in self._files_of(plan))
+        shared = sorted(number for number, count in counts.items() if count > 1)
+        if shared and not self.save_distributed:
+            raise ValueError(
+                f"several ranks have tensors of the files {shared}: pass "
+                "save_distributed=True, or a planner by which one rank stores them"
+            )
         found = []
         for number, plan in enumerate(plans, start=1):
             notes: dict[str, Any] = {}
@@ -96,10 +129,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         numbers = plan.storage_data.get("fqn_to_index_mapping")
         shard = plan.storage_data.get("shard_index")
         last = max(numbers.values()) if numbers else 1
-        files: dict[int, list[WriteItem]] = {}
-        for item in plan.items:
-            number = numbers[item.index.fqn] if numbers else 1
-            files.setdefault(number, []).append(item)
+        files = self._files_of(plan)
         named = [(_gen_file_name(k, last, shard), files[k]) for k in files]
         return self._write_data(planner, named)
 

@@ -54,8 +54,9 @@ class StagingOptions:
 
 
 class _Copier:
-    """Copies nested states into the CPU's memory; tensors that share memory in the
-    state do so in the copy. With ``reuses``, into the memory of the copy before.
+    """Copies nested states into the CPU's memory. Tensors on the CPU that share memory
+    do so in the copy; each tensor on another device has its own. With ``reuses``, into
+    the memory of the copy before.
     """
 
     def __init__(self, reuses: bool = False, shares: bool = False) -> None:

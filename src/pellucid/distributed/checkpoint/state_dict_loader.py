@@ -102,10 +102,8 @@ def _load_state_dict(
     """``load`` into a state of values."""
     ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
     plans = planner or DefaultLoadPlanner()
-    use_collectives = True
 
     def local_step() -> LoadPlan:
-        nonlocal use_collectives
         metadata, use_collectives = _metadata_of(storage_reader, ranks.rank)
         plans.set_up_planner(state_dict, metadata, ranks.is_coordinator)
         set_up = storage_reader.set_up_storage_reader
@@ -122,11 +120,7 @@ def _load_state_dict(
     def read_data() -> None:
         storage_reader.read_data(plans.finish_plan(plan), plans).wait()
 
-    if use_collectives:
-        ranks.all_gather("read", read_data)
-    else:
-        read_data()
-        ranks.barrier()
+    ranks.all_gather("read", read_data)
 
 
 def _metadata_of(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:

@@ -1,5 +1,6 @@
 """``save`` and ``async_save``: a planner says what each rank stores, a storage stores
-it. First all ranks plan together, then each writes, then the coordinator finishes.
+it. First all ranks plan together, then each writes, then the coordinator finishes, then
+each deletes what it wrote before.
 """
 
 from __future__ import annotations
@@ -228,6 +229,7 @@ def _save_state_dict(
 ) -> Metadata:
     ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
     plans = planner or DefaultSavePlanner()
+    plan: SavePlan
     planned: Metadata | None = None
 
     def local_step() -> SavePlan:
@@ -252,10 +254,17 @@ def _save_state_dict(
         storage_writer.finish(metadata=planned, results=results)
         return planned
 
-    if not use_collectives:
+    def save_alone() -> None:
+        nonlocal plan
         plan = global_step([local_step()])[0]
-        metadata = finish_checkpoint([write_data()])
-        ranks.barrier()
-        return metadata
+        finish_checkpoint([write_data()])
+        storage_writer._delete_outdated()
+
+    if not use_collectives:
+        ranks.all_gather("save", save_alone)
+        assert planned is not None
+        return planned
     plan = ranks.reduce_scatter("plan", local_step, global_step)
-    return ranks.all_reduce("write", write_data, finish_checkpoint)
+    metadata = ranks.all_reduce("write", write_data, finish_checkpoint)
+    ranks.all_gather("delete", storage_writer._delete_outdated)
+    return metadata

@@ -75,6 +75,11 @@ class StorageWriter(abc.ABC):
         coordinator with the results of all ranks.
         """
 
+    def _delete_outdated(self) -> None:  # noqa: B027 - one that replaces files has it
+        """Deletes what this rank has stored for the checkpoint that the new one
+        replaces; called on all ranks once the metadata is stored.
+        """
+
     @classmethod
     @abc.abstractmethod
     def validate_checkpoint_id(cls, checkpoint_id: _Id) -> bool:

@@ -183,8 +183,8 @@ class Incoming:
                 return
             self._answer(caller, message.number, context, wire.RESULT, value)
         except Exception as error:
-            found = self._portable(error)
-            self._answer(caller, message.number, context, wire.ERROR, found)
+            failure = self._portable(error)
+            self._answer(caller, message.number, context, wire.ERROR, failure)
 
     def _answer(
         self, caller: Caller, number: int, context: Any, kind: int, value: Any
@@ -207,8 +207,8 @@ class Incoming:
         try:
             value = done.value()
         except Exception as error:
-            found = self._portable(error)
-            self._answer(caller, number, context, wire.ERROR, found)
+            failure = self._portable(error)
+            self._answer(caller, number, context, wire.ERROR, failure)
             return
         self._answer(caller, number, context, wire.RESULT, value)
 
@@ -219,9 +219,9 @@ class Incoming:
         text = "".join(traceback.format_exception(error))
         message = f"On {self._workers.own}:\n{error!r}\n{text}"
         try:
-            made = type(error)(message)
-            wire.load(wire.dump(made)[0])
-            return made
+            copy = type(error)(message)
+            wire.load(wire.dump(copy)[0])
+            return copy
         except Exception:
             return RuntimeError(message)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import math
 import os
 import signal
 import time
@@ -48,14 +50,11 @@ class ProcessFailure:
     def __post_init__(self) -> None:
         self.error_file_data, self.message = {"message": "<NONE>"}, ""
         self.timestamp = time.time()
-        if os.path.isfile(self.error_file):
+        try:
             with open(self.error_file) as file:
-                self.error_file_data = json.load(file)
-            self.message = self.error_file_data["message"]
-            is_text = isinstance(self.message, str)
-            notes = self.error_file_data if is_text else self.message["extraInfo"]
-            self.timestamp = float(notes.get("timestamp", 0))
-        else:
+                self.timestamp = os.fstat(file.fileno()).st_mtime
+                self._take(json.load(file))
+        except (OSError, ValueError):  # none, or its writer was killed
             self.error_file = _NOT_AVAILABLE
         if not self.message and self.exitcode < 0:
             self.message = (
@@ -67,6 +66,19 @@ class ProcessFailure:
                 "no traceback: decorate main with "
                 "torch.distributed.elastic.multiprocessing.errors.record"
             )
+
+    def _take(self, data: Any) -> None:
+        """Takes the contents of an error file, of which a handler of the user's may
+        write any part.
+        """
+        if not isinstance(data, dict):
+            raise ValueError("an error file has a dict")
+        self.error_file_data, self.message = data, data.get("message", "")
+        notes = _extra_info(self.message) if isinstance(self.message, dict) else data
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            timestamp = float(notes["timestamp"])
+            if math.isfinite(timestamp):
+                self.timestamp = timestamp
 
     def signal_name(self) -> str:
         """Such as "SIGKILL"; "<N/A>" for an exit."""
@@ -86,11 +98,15 @@ class ProcessFailure:
 
     def text(self) -> str:
         """The traceback if there is one, else the message."""
-        if isinstance(self.message, str):
-            return self.message
-        notes = self.message.get("extraInfo", {})
-        found: str = notes.get("py_callstack", self.message.get("message"))
-        return found
+        if not isinstance(self.message, dict):
+            return str(self.message)
+        message = self.message.get("message", self.message)
+        return str(_extra_info(self.message).get("py_callstack", message))
+
+
+def _extra_info(message: dict[str, Any]) -> dict[str, Any]:
+    notes = message.get("extraInfo")
+    return notes if isinstance(notes, dict) else {}
 
 
 class ChildFailedError(Exception):

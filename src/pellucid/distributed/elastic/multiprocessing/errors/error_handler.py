@@ -56,7 +56,10 @@ class ErrorHandler:
         self._write(data)
 
     def _write(self, data: dict[str, Any]) -> None:
+        """Writes a file that exists only once it is complete."""
         path = self._get_error_file_path()
         if path:
-            with open(path, "w") as file:
+            temporary = f"{path}.{os.getpid()}.tmp"
+            with open(temporary, "w") as file:
                 json.dump(data, file)
+            os.replace(temporary, path)
