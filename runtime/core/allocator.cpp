@@ -41,10 +41,11 @@ void discard_to_system(void* part, size_t nbytes) {
   if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
 }
 
+ForkSafeMutex mutex;
+
 // Blocks outside every thread's lists, and the state that all threads share. Never destroyed: tensors may outlive
 // static destructors.
 struct SharedCache {
-  ForkSafeMutex mutex;
   BaseAllocator base{allocate_from_system, release_to_system, discard_to_system, kSegment};
   FreeBlock* free[kListClasses] = {};
   LargeBlocks large;
@@ -152,8 +153,8 @@ struct PoolOwner {
     thread_state.pool = nullptr;
     pool_life = PoolLife::Ended;
     if (!pool) return;
+    const std::lock_guard lock(mutex);
     SharedCache& cache = shared();
-    std::lock_guard lock(cache.mutex);
     drain(cache, *pool, true);
     add_counts(cache.ended, *pool);
     for (AllocatorPool** link = &cache.pools; *link; link = &(*link)->next_registered)
@@ -171,8 +172,8 @@ AllocatorPool* thread_pool_of_blocks() {
   static thread_local PoolOwner owner;
   static_cast<void>(owner);
   auto* pool = new AllocatorPool;
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   pool->next_registered = cache.pools;
   pool->trim_epoch = cache.trim_epoch.load(std::memory_order_relaxed);
   cache.pools = pool;
@@ -239,10 +240,10 @@ void* allocate_block_slow(size_t nbytes, int klass) {
     }
   AllocatorPool* pool = thread_pool_of_blocks();
   const size_t rounded = class_bytes(klass);
-  SharedCache& cache = shared();
   void* block = nullptr;
   {
-    std::lock_guard lock(cache.mutex);
+    const std::lock_guard lock(mutex);
+    SharedCache& cache = shared();
     follow_trim(cache, pool);
     block = take_from_shared(cache, klass);
     if (!block) block = allocate_from_base(cache, klass);
@@ -272,8 +273,8 @@ void free_block_slow(void* block, int klass) noexcept {
     if (give_to_thread(block, klass)) return;
   }
   AllocatorPool* pool = thread_pool_of_blocks();
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   follow_trim(cache, pool);
   AllocatorPool& counts = pool ? *pool : cache.ended;
   ++counts.num_frees;
@@ -290,8 +291,8 @@ void free_block_slow(void* block, int klass) noexcept {
 }
 
 BaseAllocator set_base_allocator(BaseAllocator allocator) {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   // A block must return to the allocator it came from, so the allocator can change only while no block is live.
   if (AllocatorPool* pool = thread_state.pool) drain(cache, *pool, false);
   empty_shared(cache);
@@ -318,8 +319,8 @@ void divert_pairs(bool on) {
 }
 
 AllocatorStatistics allocator_statistics() {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   AllocatorPool sum = cache.ended;
   for (const AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered) add_counts(sum, *pool);
   AllocatorStatistics result = cache.counts;
@@ -331,8 +332,8 @@ AllocatorStatistics allocator_statistics() {
 }
 
 void reset_allocator_peaks() {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   cache.ended.peak_allocated_bytes = cache.ended.allocated_bytes;
   for (AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered)
     pool->peak_allocated_bytes = pool->allocated_bytes;
@@ -340,14 +341,14 @@ void reset_allocator_peaks() {
 }
 
 std::vector<LargeBlocks::Listed> list_large_blocks() {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   return cache.large.list_parts();
 }
 
 void empty_cache() {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   const uint32_t epoch = cache.trim_epoch.fetch_add(1, std::memory_order_relaxed) + 1;
   if (AllocatorPool* pool = thread_state.pool) {
     drain(cache, *pool, false);
@@ -357,8 +358,8 @@ void empty_cache() {
 }
 
 void set_cache_limit(size_t nbytes) {
+  const std::lock_guard lock(mutex);
   SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
   cache.limit = nbytes;
   if (cache.cached_bytes > nbytes) empty_shared(cache);
 }

@@ -13,6 +13,8 @@
 namespace pellucid {
 namespace {
 
+ForkSafeMutex adding;
+
 constexpr int kFirst = static_cast<int>(DeviceType::PrivateUse);
 constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
 
@@ -46,8 +48,7 @@ void Backend::copy_within(Device device, uint64_t to, uint64_t from, size_t nbyt
 
 DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted,
                        const PoolOptions& pool) {
-  static auto* mutex = new ForkSafeMutex;
-  const std::lock_guard lock(*mutex);
+  const std::lock_guard lock(adding);
   const std::optional<DeviceType> type = free_type(name, wanted);
   if (!type)
     raise(ErrorKind::Runtime, "no device type is left for the backend '%.*s': a process has at most %d",

@@ -11,9 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "threads/fork_safe_mutex.h"
-
 namespace pellucid {
+
+// One of a few mutexes that a fork takes, which caches share. Nothing else is locked under it.
+std::mutex& stripe_of(const void* cache);
 
 template <class Key, class Payload>
 class BoundedCache {
@@ -78,7 +79,7 @@ class BoundedCache {
   }
 
   const std::atomic<size_t>& most_;
-  mutable ForkSafeMutex mutex_;
+  std::mutex& mutex_ = stripe_of(this);
   std::unordered_multimap<uint64_t, Entry> entries_;
   uint64_t clock_ = 0;
 };

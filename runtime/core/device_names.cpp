@@ -24,8 +24,8 @@ constexpr std::pair<std::string_view, DeviceType> kNames[] = {
     {"mps", DeviceType::MPS},       {"meta", DeviceType::Meta},        {"hpu", DeviceType::HPU},
     {"mtia", DeviceType::MTIA},     {kUnnamed, DeviceType::PrivateUse}};
 
+ForkSafeMutex mutex;
 struct UserBackends {
-  ForkSafeMutex mutex;
   std::string names[kUserBackends];  // empty: unnamed
 };
 UserBackends& user_backends() {
@@ -37,7 +37,7 @@ int slot_of(DeviceType type) { return static_cast<int>(type) - static_cast<int>(
 DeviceType user_device(int slot) { return static_cast<DeviceType>(static_cast<int>(DeviceType::PrivateUse) + slot); }
 
 std::string chosen_name(DeviceType type) {
-  const std::lock_guard lock(user_backends().mutex);
+  const std::lock_guard lock(mutex);
   return user_backends().names[slot_of(type)];
 }
 
@@ -62,7 +62,7 @@ std::string device_name(Device device) {
 bool is_user_device(DeviceType type) { return type >= DeviceType::PrivateUse && type <= DeviceType::PrivateUse3; }
 
 std::optional<DeviceType> unnamed_user_device() {
-  const std::lock_guard lock(user_backends().mutex);
+  const std::lock_guard lock(mutex);
   for (int slot = 0; slot < kUserBackends; ++slot)
     if (user_backends().names[slot].empty()) return user_device(slot);
   return std::nullopt;
@@ -115,7 +115,7 @@ void name_user_backend(std::string_view name, DeviceType type) {
     if (named.first == name && name != kUnnamed)
       raise(ErrorKind::Runtime, "Cannot register privateuse1 backend with in-tree device name: %.*s",
             static_cast<int>(name.size()), name.data());
-  const std::lock_guard lock(user_backends().mutex);
+  const std::lock_guard lock(mutex);
   user_backends().names[slot_of(type)] = name;
 }
 

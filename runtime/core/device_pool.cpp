@@ -11,6 +11,12 @@
 
 namespace pellucid {
 
+namespace {
+
+ForkSafeMutex mutex;  // of all ledgers
+
+}  // namespace
+
 void MemoryCount::add(int64_t amount) {
   current += amount;
   peak = std::max(peak, current);
@@ -129,7 +135,6 @@ struct DevicePool::Ledger {
   }
 
   const PoolOptions options;
-  mutable ForkSafeMutex mutex;
   Parts parts;
   std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by stream
   std::vector<Event> awaited;  // one entry per pending event, so an address may occur several times
@@ -155,7 +160,7 @@ uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   finish_awaited(device, false);
   if (options_.policy != PoolPolicy::None) {
     Ledger& ledger = ledger_of(device);
-    const std::lock_guard lock(ledger.mutex);
+    const std::lock_guard lock(mutex);
     if (const uint64_t address = ledger.take(current_stream(device), nbytes, size)) return address;
   }
   try {
@@ -187,7 +192,7 @@ uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size
     raise(ErrorKind::Runtime, "%s: allocate gave the address 0x%llx, which is not a multiple of the alignment %zu",
           device_name(device).c_str(), static_cast<unsigned long long>(address), options_.alignment);
   }
-  const std::lock_guard lock(ledger.mutex);
+  const std::lock_guard lock(mutex);
   ledger.count_segment(segment, 1);
   ledger.list(ledger.parts.emplace(address, Ledger::Part{segment, 0, stream, Ledger::State::Free, true, {}}).first);
   if (const uint64_t taken = ledger.take(stream, nbytes, size)) return taken;
@@ -199,7 +204,7 @@ void DevicePool::release(Device device, uint64_t address) noexcept {
   Ledger& ledger = ledger_of(device);
   std::vector<int64_t> users;
   {
-    const std::lock_guard lock(ledger.mutex);
+    const std::lock_guard lock(mutex);
     Ledger::Part& part = ledger.parts.at(address);
     ledger.count_block(part, -1);
     users = std::move(part.users);
@@ -210,7 +215,7 @@ void DevicePool::release(Device device, uint64_t address) noexcept {
   try {
     for (const int64_t user : users) {
       const uint64_t event = backend_.record(device, user);
-      const std::lock_guard lock(ledger.mutex);
+      const std::lock_guard lock(mutex);
       ledger.awaited.push_back({address, event});
     }
     if (users.empty()) finish_release(device, address);
@@ -221,7 +226,7 @@ void DevicePool::release(Device device, uint64_t address) noexcept {
 
 void DevicePool::finish_release(Device device, uint64_t address) {
   Ledger& ledger = ledger_of(device);
-  std::unique_lock lock(ledger.mutex);
+  std::unique_lock lock(mutex);
   const auto part = ledger.parts.find(address);
   const size_t nbytes = part->second.nbytes;
   const int64_t stream = part->second.stream;
@@ -246,7 +251,7 @@ void DevicePool::finish_awaited(Device device, bool wait) {
   Ledger& ledger = ledger_of(device);
   std::vector<Ledger::Event> events;
   {
-    const std::lock_guard lock(ledger.mutex);
+    const std::lock_guard lock(mutex);
     events.swap(ledger.awaited);
   }
   const auto is_pending = [&](const Ledger::Event& item) {
@@ -262,13 +267,13 @@ void DevicePool::finish_awaited(Device device, bool wait) {
   for (const Ledger::Event& item : events)
     if (!waits(item.address)) passed.insert(item.address);
   for (const uint64_t address : passed) finish_release(device, address);
-  const std::lock_guard lock(ledger.mutex);
+  const std::lock_guard lock(mutex);
   ledger.awaited.insert(ledger.awaited.end(), pending.begin(), pending.end());
 }
 
 void DevicePool::record_use(Device device, uint64_t address, int64_t stream) {
   Ledger& ledger = ledger_of(device);
-  const std::lock_guard lock(ledger.mutex);
+  const std::lock_guard lock(mutex);
   const auto next = ledger.parts.upper_bound(address);
   if (next == ledger.parts.begin()) return;
   Ledger::Part& part = std::prev(next)->second;
@@ -281,7 +286,7 @@ void DevicePool::empty(Device device) {
   std::vector<std::pair<uint64_t, size_t>> segments;
   std::vector<int64_t> streams;
   {
-    const std::lock_guard lock(ledger.mutex);
+    const std::lock_guard lock(mutex);
     segments = ledger.take_free_segments();
     for (const auto& [stream, places] : ledger.free) streams.push_back(stream);
   }
@@ -291,7 +296,7 @@ void DevicePool::empty(Device device) {
 }
 
 MemoryCounts DevicePool::counts(Device device) const {
-  const std::lock_guard lock(ledger_of(device).mutex);
+  const std::lock_guard lock(mutex);
   return ledger_of(device).counts;
 }
 
@@ -306,12 +311,12 @@ void each_count(MemoryCounts& counts, Visit&& visit) {
 }  // namespace
 
 void DevicePool::reset_peaks(Device device) {
-  const std::lock_guard lock(ledger_of(device).mutex);
+  const std::lock_guard lock(mutex);
   each_count(ledger_of(device).counts, [](MemoryCount& count) { count.peak = count.current; });
 }
 
 void DevicePool::reset_sums(Device device) {
-  const std::lock_guard lock(ledger_of(device).mutex);
+  const std::lock_guard lock(mutex);
   MemoryCounts& counts = ledger_of(device).counts;
   each_count(counts, [](MemoryCount& count) { count.taken = count.given = 0; });
   counts.retries = counts.failures = 0;
@@ -320,7 +325,7 @@ void DevicePool::reset_sums(Device device) {
 std::vector<DevicePool::Listed> DevicePool::list_blocks(Device device) const {
   static constexpr const char* kStates[] = {"active_allocated", "active_awaiting_free", "inactive"};
   const Ledger& ledger = ledger_of(device);
-  const std::lock_guard lock(ledger.mutex);
+  const std::lock_guard lock(mutex);
   std::vector<Listed> listed;
   for (const auto& [address, part] : ledger.parts)
     listed.push_back({address, part.nbytes, part.requested, part.stream, kStates[static_cast<int>(part.state)],

@@ -32,8 +32,8 @@ struct NameHash {
 };
 
 // Records are made at import and rarely later, so one lock suffices. Never destroyed.
+ForkSafeRecursiveMutex mutex;
 struct Registry {
-  ForkSafeRecursiveMutex mutex;
   std::deque<OpRecord> records;
   std::deque<Registration> registrations;  // by record id
   std::unordered_map<std::string, OpRecord*, NameHash, std::equal_to<>> by_name;
@@ -82,8 +82,8 @@ void rebuild(Registry& all, OpRecord& op) {
 }
 
 OpRecord* find_defined(const std::string& qualified) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const auto found = all.by_name.find(qualified);
   return found == all.by_name.end() ? nullptr : found->second;
 }
@@ -127,8 +127,8 @@ OpRecord& new_record(Registry& all) {
 
 // Called when the last owner releases a record.
 void retire_op(OpRecord* op) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const auto found = all.by_name.find(op->qualified_name);
   if (found != all.by_name.end() && found->second == op) all.by_name.erase(found);
   op->is_defined = false;
@@ -142,8 +142,8 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
   std::string qualified(schema.name_space.empty() ? name_space : std::string_view(schema.name_space));
   qualified += "::" + schema.name;
   if (!schema.overload.empty()) qualified += "." + schema.overload;
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   if (all.by_name.contains(qualified))
     raise(ErrorKind::Runtime, "the op %s is already defined; give the new one another overload name",
           qualified.c_str());
@@ -156,8 +156,8 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
 }
 
 std::shared_ptr<OpRecord> find_owned_op(std::string_view qualified_name) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const auto found = all.by_name.find(qualified_name);
   if (found == all.by_name.end()) return nullptr;
   std::shared_ptr<OpRecord> owner = found->second->self.lock();
@@ -174,26 +174,26 @@ std::shared_ptr<OpRecord> define_owned_op(std::string_view schema_text, std::str
 void keep_op_forever(const OpRecord& op) {
   std::shared_ptr<OpRecord> owner = owner_of(op);
   if (!owner) return;
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   for (const auto& known : all.forever)
     if (known == owner) return;
   all.forever.push_back(std::move(owner));
 }
 
 RetiredOpsScope::RetiredOpsScope() {
-  std::lock_guard lock(registry().mutex);
+  std::lock_guard lock(mutex);
   ++registry().scopes;
 }
 RetiredOpsScope::~RetiredOpsScope() {
-  std::lock_guard lock(registry().mutex);
+  std::lock_guard lock(mutex);
   --registry().scopes;
 }
 
 std::vector<OpRecord*> take_retired_ops() {
   constexpr size_t kLast = 64;
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   std::vector<OpRecord*> taken;
   if (all.scopes || !all.observers.empty()) return taken;
   while (all.retired.size() > kLast) {
@@ -204,8 +204,8 @@ std::vector<OpRecord*> take_retired_ops() {
 }
 
 void recycle_op(OpRecord& op) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   all.registrations[op.id] = {};
   all.registrations[op.id].fall_through = KeySet::from_bits(~uint64_t{0});
   rebuild(all, op);
@@ -214,16 +214,16 @@ void recycle_op(OpRecord& op) {
 }
 
 OpCounts count_ops() {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   return {all.records.size(), all.retired.size(), all.free.size()};
 }
 
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {
   std::vector<OpRecord*> defined;
   {
+    const std::lock_guard lock(mutex);
     Registry& all = registry();
-    std::lock_guard lock(all.mutex);
     for (OpRecord& op : all.records)
       if (op.is_defined) defined.push_back(&op);
   }
@@ -231,8 +231,8 @@ void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {
 }
 
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   Registration& entries = all.registrations[op.id];
   KernelEntry& slot = entries.own[static_cast<int>(key)];
   if (slot.function && !replace)
@@ -244,8 +244,8 @@ void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
 }
 
 void register_catch_all(OpRecord& op, KernelEntry entry) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   all.registrations[op.id].catch_all = entry;
   rebuild(all, op);
 }
@@ -253,22 +253,22 @@ void register_catch_all(OpRecord& op, KernelEntry entry) {
 void register_fall_through(OpRecord& op, Key key) { set_entry(op, key, {{}, /*falls_through=*/true}); }
 
 void register_fallback(Key key, KernelEntry entry) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   all.fallbacks[static_cast<int>(key)] = entry;
   for (OpRecord& op : all.records) refresh(all, op, key);
 }
 
 KeyEntry entry_at(const OpRecord& op, Key key) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const Registration& entries = all.registrations[op.id];
   return {entries.own[static_cast<int>(key)], entries.fall_through.has(key)};
 }
 
 void set_entry(OpRecord& op, Key key, KeyEntry entry) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   Registration& entries = all.registrations[op.id];
   entries.own[static_cast<int>(key)] = entry.kernel;
   entries.fall_through = entry.falls_through ? entries.fall_through | key : entries.fall_through - KeySet(key);
@@ -276,20 +276,20 @@ void set_entry(OpRecord& op, Key key, KeyEntry entry) {
 }
 
 KernelEntry catch_all_of(const OpRecord& op) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   return all.registrations[op.id].catch_all;
 }
 
 KernelEntry fallback_at(Key key) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   return all.fallbacks[static_cast<int>(key)];
 }
 
 void undefine_op(OpRecord& op) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   all.by_name.erase(op.qualified_name);
   op.is_defined = false;
   all.registrations[op.id] = {};
@@ -298,8 +298,8 @@ void undefine_op(OpRecord& op) {
 }
 
 int add_dispatch_observer(DispatchObserver observer) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const int token = all.next_observer++;
   all.observers.emplace_back(token, observer);
   watch_more(kWatchObservers);
@@ -307,8 +307,8 @@ int add_dispatch_observer(DispatchObserver observer) {
 }
 
 void remove_dispatch_observer(int token) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   if (std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; }))
     watch_less(kWatchObservers);
 }
@@ -318,8 +318,8 @@ namespace {
 void dispatch_with_observers(OpCall& call) {
   std::vector<DispatchObserver> observers;  // a copy: an observer may add or remove observers
   {
+    const std::lock_guard lock(mutex);
     Registry& all = registry();
-    std::lock_guard lock(all.mutex);
     for (const auto& [token, observer] : all.observers) observers.push_back(observer);
   }
   const Key key = call.keys.highest();

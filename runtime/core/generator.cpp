@@ -8,9 +8,12 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
+
+ForkSafeMutex default_mutex;
 
 constexpr int kShift = 397;
 
@@ -147,9 +150,9 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 
 void destroy(Generator* generator) { delete generator; }
 
-Generator& default_generator() {
-  static auto* generator = new Generator;
-  return *generator;
-}
+// Made at load: a fork takes its mutex, so no thread may be making it meanwhile.
+static Generator* const made = new Generator(default_mutex);
+
+Generator& default_generator() { return *made; }
 
 }  // namespace pellucid

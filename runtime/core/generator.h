@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "core/ref.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -17,7 +17,8 @@ struct Generator : RefCounted {
   static constexpr int kWords = 624;
   static constexpr size_t kStateBytes = 5056;  // PyTorch's layout
 
-  explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
+  Generator() : Generator(own_mutex_) {}
+  explicit Generator(std::mutex& mutex) : mutex(mutex) { manual_seed(kDefaultSeed); }
 
   // All of these lock, except the `_locked` ones, which require the caller to hold `mutex`.
   void manual_seed(uint64_t seed);
@@ -35,11 +36,12 @@ struct Generator : RefCounted {
   double uniform_locked() { return static_cast<double>(random64_locked() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
   double normal_locked(double mean, double std);  // draws a pair of uniforms; the second result is cached
 
-  mutable ForkSafeMutex mutex;
+  std::mutex& mutex;
 
  private:
   void refill();
 
+  std::mutex own_mutex_;
   uint64_t initial_seed_ = 0;
   int next_ = kWords;  // index of the next word; kWords: refill first
   bool fresh_ = true;  // seeded and not yet refilled, as recorded in PyTorch's state

@@ -71,8 +71,8 @@ struct Mapping {
 };
 
 // The objects that this process has mapped.
+ForkSafeMutex mutex;
 struct OpenMemory {
-  ForkSafeMutex mutex;
   std::map<Identity, Mapping*> mappings;
 };
 OpenMemory& open_memory() {
@@ -104,7 +104,7 @@ Mapping::~Mapping() {
 struct Leave {
   void operator()(Mapping* mapping) const {
     {
-      const std::lock_guard lock(open_memory().mutex);
+      const std::lock_guard lock(mutex);
       if (--mapping->storages) return;
       const auto found = open_memory().mappings.find(mapping->identity);
       if (found != open_memory().mappings.end() && found->second == mapping) open_memory().mappings.erase(found);
@@ -122,13 +122,13 @@ MappingRef new_mapping(Sharing sharing) {
 
 // Lets those find the mapping who open the object again.
 void enter(Mapping& mapping) {
-  const std::lock_guard lock(open_memory().mutex);
+  const std::lock_guard lock(mutex);
   open_memory().mappings[mapping.identity] = &mapping;
 }
 
 // The mapping of this many bytes of the object that the process has already; or null.
 MappingRef find_open(const struct stat& facts, size_t length) {
-  const std::lock_guard lock(open_memory().mutex);
+  const std::lock_guard lock(mutex);
   const auto found = open_memory().mappings.find(identity_of(facts));
   if (found == open_memory().mappings.end() || found->second->length != length) return nullptr;
   ++found->second->storages;
@@ -314,7 +314,7 @@ void drop_user(Storage& storage) {
 }
 
 void leave_named_memory() {
-  const std::lock_guard lock(open_memory().mutex);
+  const std::lock_guard lock(mutex);
   for (const auto& [identity, mapping] : open_memory().mappings)
     if (mapping->counted_in == getpid()) {
       count_out(*mapping);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/thread_state.h"
+#include "threads/at_fork.h"
 #include "timeline/recorder.h"
 
 namespace pellucid {
@@ -241,21 +243,20 @@ struct Shared {
 std::atomic<Shared*> shared_state{nullptr};
 
 void forget_threads_after_fork() {
+  if (!shared_state.load(std::memory_order_acquire)) return;
   auto* fresh = new Shared;  // the parent's is leaked on purpose: its locks are in an unknown state
   fresh->wanted = 1;
   shared_state.store(fresh, std::memory_order_release);
   num_forks.fetch_add(1, std::memory_order_relaxed);
 }
+const AtFork forks(nullptr, nullptr, forget_threads_after_fork);
 
 Shared& shared() {
   if (Shared* existing = shared_state.load(std::memory_order_acquire)) [[likely]]
     return *existing;
-  static std::once_flag once;
-  std::call_once(once, [] {
-    shared_state.store(new Shared, std::memory_order_release);
-    pthread_atfork(nullptr, nullptr, forget_threads_after_fork);
-  });
-  return *shared_state.load(std::memory_order_acquire);
+  auto fresh = std::make_unique<Shared>();
+  Shared* first = nullptr;  // another thread may be faster
+  return *(shared_state.compare_exchange_strong(first, fresh.get()) ? fresh.release() : first);
 }
 
 // The pool with the requested number of threads, for the holder of `busy`; null for a single thread.

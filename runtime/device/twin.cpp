@@ -47,6 +47,8 @@ void watch_faults() {
 
 uint64_t round_up(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
+ForkSafeMutex mutex;  // of the memories of all devices
+
 // First fit over an arena of inaccessible pages; each block is followed by a guard page.
 class Memory {
  public:
@@ -58,7 +60,7 @@ class Memory {
   }
 
   uint64_t allocate(size_t nbytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex);
     const uint64_t wanted = round_up(nbytes) + kPage;
     for (auto block = free_.begin(); block != free_.end(); ++block) {
       const auto [address, size] = *block;
@@ -73,7 +75,7 @@ class Memory {
   }
 
   void release(uint64_t address, size_t nbytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex);
     madvise(reinterpret_cast<void*>(address), round_up(nbytes), MADV_DONTNEED);
     auto block = free_.emplace(address, round_up(nbytes) + kPage).first;
     if (const auto next = std::next(block); next != free_.end() && block->first + block->second == next->first) {
@@ -89,7 +91,7 @@ class Memory {
 
   template <class Copy>
   void with_access(uint64_t address, size_t nbytes, int protection, Copy&& copy) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex);
     const Access access(address, nbytes, protection);
     copy(access.bytes());
   }
@@ -111,7 +113,6 @@ class Memory {
     const uint64_t address_, first_, size_;
   };
 
-  ForkSafeMutex mutex_;
   std::map<uint64_t, uint64_t> free_;  // address -> size
 };
 

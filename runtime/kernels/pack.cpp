@@ -30,8 +30,8 @@ struct OpenPack {
 };
 
 // Mappings live as long as the process: kernels may be called until the end.
+ForkSafeMutex mutex;
 struct Packs {
-  ForkSafeMutex mutex;
   std::vector<OpenPack> list;
 };
 Packs& packs() {
@@ -132,12 +132,12 @@ void open_pack(const std::string& path) {
     munmap(base, nbytes);
     throw;
   }
-  std::lock_guard lock(packs().mutex);
+  std::lock_guard lock(mutex);
   packs().list.push_back(std::move(pack));
 }
 
 KernelFunction find_in_packs(const KernelId& id) {
-  std::lock_guard lock(packs().mutex);
+  std::lock_guard lock(mutex);
   for (size_t i = packs().list.size(); i-- > 0;) {
     const OpenPack& pack = packs().list[i];
     const PackEntry* found = std::lower_bound(

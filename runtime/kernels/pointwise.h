@@ -9,7 +9,6 @@
 
 #include "kernels/element_function.h"
 #include "kernels/prepared_map.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -64,7 +63,6 @@ class PointwiseData : public KindData {
   void refuse_shapes(const OpCall& call, PointwiseKey key) const;
 
   std::atomic<const Entry*> entries_{nullptr};  // only ever grows: readers take no lock
-  ForkSafeMutex adding_;
 };
 
 // `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise or random record.

@@ -1,14 +1,18 @@
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "core/format.h"
 #include "core/geometry.h"
 #include "kernels/pointwise.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
 namespace {
+
+ForkSafeMutex adding;  // functions to any op
 
 void set_dense_strides(const ElementFunction& function) {
   for (int k = 0; k < function.num_outputs + function.num_inputs; ++k) {
@@ -126,7 +130,7 @@ const ElementFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey
     if (value.tag == Tag::String) value.string = entry->text.emplace_back(value.string, value.length).data();
     entry->statics.push_back(value);
   }
-  std::lock_guard lock(adding_);
+  std::lock_guard lock(adding);
   if (!function->dense_strides[0]) set_dense_strides(*function);
   entry->next = entries_.load(std::memory_order_relaxed);
   entries_.store(entry, std::memory_order_release);

@@ -133,23 +133,33 @@ const Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) cons
   return first;
 }
 
+static ForkSafeMutex mutex;
+
+// The plans of one type that are remembered; used under the mutex.
+template <class T>
+struct Plans {
+  std::map<int64_t, std::shared_ptr<const Plan<T>>> by_length;
+  size_t bytes = 0;
+};
+template <class T>
+static Plans<T>& plans() {
+  static auto* made = new Plans<T>;
+  return *made;
+}
+
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(int64_t length) {
-  static ForkSafeMutex mutex;
-  static auto* plans = new std::map<int64_t, std::shared_ptr<const Plan<T>>>;
-  static size_t bytes = 0;
   {
-    std::lock_guard lock(mutex);
-    if (const auto found = plans->find(length); found != plans->end()) return found->second;
+    const std::lock_guard lock(mutex);
+    const auto& known = plans<T>().by_length;
+    if (const auto found = known.find(length); found != known.end()) return found->second;
   }
   auto made = std::make_shared<const Plan<T>>(length);  // constructs the plans of its parts, so not under the lock
-  std::lock_guard lock(mutex);
-  if (bytes + made->bytes() > kRemembered) {
-    plans->clear();
-    bytes = 0;
-  }
-  bytes += made->bytes();
-  return plans->emplace(length, std::move(made)).first->second;
+  const std::lock_guard lock(mutex);
+  Plans<T>& known = plans<T>();
+  if (known.bytes + made->bytes() > kRemembered) known = {};
+  known.bytes += made->bytes();
+  return known.by_length.emplace(length, std::move(made)).first->second;
 }
 
 template std::shared_ptr<const Plan<float>> plan_of<float>(int64_t length);

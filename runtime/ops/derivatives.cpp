@@ -9,6 +9,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "ops/derivation.h"
+#include "ops/filling.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
@@ -93,8 +94,8 @@ uint64_t places_of(const OpCall& call) {
   return bits;
 }
 
+ForkSafeMutex mutex;
 struct Derivations {
-  ForkSafeMutex mutex;
   std::unordered_map<const OpRecord*, Derivation> by_op;
 };
 
@@ -106,8 +107,8 @@ Derivations& derivations() {
 void remember_derivation(Rule rule, const OpCall& call, const DerivativePlan& plan) {
   const OpRecord* op = call.op->functional ? call.op->functional : call.op;
   const std::shared_ptr<const OpRecord> owner = owner_of(*op);
+  const std::lock_guard lock(mutex);
   Derivations& all = derivations();
-  std::lock_guard lock(all.mutex);
   all.by_op.try_emplace(plan.op, Derivation{rule, op, owner, owner != nullptr, plan.arguments, plan.results,
                                             plan.structural, plan.structural_memory});
 }
@@ -140,7 +141,7 @@ bool serves(const DerivativeVariant& variant, const OpCall& call) {
 void read_frozen(const OpRecord& op, Derivatives& derivatives) {
   if (derivatives.frozen_read.load(std::memory_order_acquire)) [[likely]]
     return;
-  std::lock_guard lock(derivatives.mutex);
+  std::lock_guard lock(filling);
   if (derivatives.frozen_read) return;
   if (const std::span<const uint8_t> block = frozen_op(op).derivatives; !block.empty()) {
     Decoder in(block);
@@ -155,9 +156,8 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
   derivatives.frozen_read.store(true, std::memory_order_release);
 }
 
-const std::vector<DerivativeVariant>* decode_frozen(Derivatives& derivatives, Derivatives::Frozen& found, Rule rule,
-                                                    const OpCall& call) {
-  std::lock_guard lock(derivatives.mutex);
+const std::vector<DerivativeVariant>* decode_frozen(Derivatives::Frozen& found, Rule rule, const OpCall& call) {
+  std::lock_guard lock(filling);
   if (!found.variants.load()) {
     auto made = std::make_unique<std::vector<DerivativeVariant>>();
     for (const auto encoded : std::exchange(found.encoded, {})) made->push_back(make_variant(encoded, rule, call));
@@ -175,7 +175,7 @@ std::optional<SharedPlan> find_frozen(const OpRecord& op, Derivatives& derivativ
   if (!found) return std::nullopt;
   const std::vector<DerivativeVariant>* variants = found->variants.load(std::memory_order_acquire);
   if (!variants) [[unlikely]]
-    variants = decode_frozen(derivatives, *found, rule, call);
+    variants = decode_frozen(*found, rule, call);
   for (const DerivativeVariant& variant : *variants)
     if (serves(variant, call)) return permanent(variant.plan.get());
   return std::nullopt;
@@ -202,8 +202,8 @@ SharedPlan add_traced(Derivatives& derivatives, Rule rule, const KeyBuilder& key
 }  // namespace
 
 std::optional<Derivation> derived_from(const OpRecord& op) {
+  const std::lock_guard lock(mutex);
   Derivations& all = derivations();
-  std::lock_guard lock(all.mutex);
   const auto found = all.by_op.find(&op);
   if (found == all.by_op.end()) return std::nullopt;
   Derivation derivation = found->second;
@@ -212,8 +212,8 @@ std::optional<Derivation> derived_from(const OpRecord& op) {
 }
 
 void forget_derivation(const OpRecord& op) {
+  const std::lock_guard lock(mutex);
   Derivations& all = derivations();
-  std::lock_guard lock(all.mutex);
   all.by_op.erase(&op);
 }
 
@@ -226,7 +226,7 @@ SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);
   // Tracing needs the interpreter lock, which a thread that waits for ours may hold.
   const Traced traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
-  std::lock_guard lock(derivatives.mutex);
+  std::lock_guard lock(filling);
   if (auto plan = find_traced(derivatives, rule, key, call)) return *std::move(plan);  // another thread was faster
   const ProgramScope programs(traced.programs);
   return add_traced(derivatives, rule, key, make_variant(traced.bytes(), rule, call));

@@ -12,7 +12,6 @@
 #include "ops/graph_op.h"
 #include "plan/key_cache.h"
 #include "plan/register_program.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -27,7 +26,7 @@ struct DerivativeVariant {
 // without a lock. Only a limited number of traced plans is cached, and nodes own those that they need.
 struct Derivatives {
   struct Frozen {
-    std::vector<std::span<const uint8_t>> encoded;  // guarded by `mutex` until decoded
+    std::vector<std::span<const uint8_t>> encoded;  // guarded by `filling` until decoded
     std::atomic<const std::vector<DerivativeVariant>*> variants{nullptr};
     ~Frozen() { delete variants.load(); }
   };
@@ -36,7 +35,6 @@ struct Derivatives {
     Traced() : BoundedCache(most_traced) {}
   };
 
-  ForkSafeMutex mutex;
   std::atomic<bool> frozen_read = false;
   KeyCache<Frozen> frozen[kNumRules];
   Traced traced[kNumRules];

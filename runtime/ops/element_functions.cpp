@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "ops/filling.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/items.h"
@@ -115,13 +116,13 @@ const ElementFunction* find_element_function(const OpCall& call, PointwiseKey ke
   if (auto* found = functions.by_key.find(full))
     if (ElementFunction* function = found->function.load(std::memory_order_acquire)) return function;
   {
-    std::lock_guard lock(functions.mutex);
+    std::lock_guard lock(filling);
     read_frozen(op, functions);
     if (auto* found = functions.by_key.find(full))
       if (ElementFunction* function = found->function.load()) return function;
   }
   const Traced traced = trace_pointwise(call, key);
-  std::lock_guard lock(functions.mutex);
+  std::lock_guard lock(filling);
   const ProgramScope programs(traced.programs);
   auto made = decode_element_function(traced.bytes());
   std::atomic<ElementFunction*>& slot = functions.by_key.add(full).function;

@@ -7,7 +7,6 @@
 #include "core/op_record.h"
 #include "kernels/element_function.h"
 #include "plan/key_cache.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -17,7 +16,6 @@ struct ElementFunctions {
     std::atomic<ElementFunction*> function{nullptr};
     ~Slot() { delete function.load(); }
   };
-  ForkSafeMutex mutex;
   bool frozen_read = false;
   KeyCache<Slot> by_key;
 };

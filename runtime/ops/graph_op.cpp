@@ -11,6 +11,7 @@
 #include "core/hooks.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
+#include "ops/filling.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/executor.h"
@@ -18,6 +19,8 @@
 #include "plan/result_layout.h"
 
 namespace pellucid {
+
+ForkSafeRecursiveMutex filling;
 
 namespace {
 
@@ -31,15 +34,15 @@ using PlanOwner = std::shared_ptr<PlanVariant>;
 
 void read_frozen(const OpRecord& op, GraphData& data) {
   if (data.frozen_read.load(std::memory_order_acquire)) return;
-  std::lock_guard lock(data.mutex);
+  std::lock_guard lock(filling);
   if (data.frozen_read) return;
   add_plans(op, data, frozen_op(op).keys);
   data.frozen_read.store(true, std::memory_order_release);
 }
 
-const Plan& decoded(GraphData& data, PlanVariant& variant) {
+const Plan& decoded(PlanVariant& variant) {
   if (Plan* plan = variant.plan.load(std::memory_order_acquire)) return *plan;
-  std::lock_guard lock(data.mutex);
+  std::lock_guard lock(filling);
   const ProgramScope programs(variant.programs);
   if (!variant.plan.load()) variant.plan.store(decode_plan(variant.encoded).release(), std::memory_order_release);
   return *variant.plan.load();
@@ -64,7 +67,7 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   made->owned = std::move(traced.answer);
   made->programs = std::move(traced.programs);
   made->encoded = {reinterpret_cast<const uint8_t*>(made->owned.data()), made->owned.size()};
-  std::lock_guard lock(data.mutex);
+  std::lock_guard lock(filling);
   const auto list = data.traced.add(key);
   auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers continue with the list they have
   if (const auto known = list->load()) {
@@ -84,7 +87,7 @@ void with_frame(OpCall& call, Device device, Use&& use) {
   KeyBuilder key;
   key.add_call(call);
   const auto is_used = [&](PlanVariant& variant, const PlanOwner& owner) {
-    Frame frame(decoded(data, variant), call, inputs.span(), device);
+    Frame frame(decoded(variant), call, inputs.span(), device);
     if (!frame.bind()) return false;
     use(frame, inputs.span(), owner);
     return true;

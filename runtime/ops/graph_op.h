@@ -16,7 +16,6 @@
 #include "plan/prepared.h"
 #include "plan/result_layout.h"
 #include "plan/tile_program.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 
@@ -50,7 +49,6 @@ struct GraphData : KindData {
   explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
 
   const ResultLayout layout;
-  ForkSafeMutex mutex;
   std::atomic<bool> frozen_read = false;
   KeyCache<FrozenVariants> frozen;
   BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{most_traced};

@@ -14,6 +14,7 @@
 #include "kernels/copy.h"
 #include "kernels/layout.h"
 #include "ops/derivatives.h"
+#include "ops/filling.h"
 
 namespace pellucid {
 namespace {
@@ -188,7 +189,7 @@ SharedPlan find_join_derivative(const OpCall& call, uint64_t needs_grad) {
   const size_t count = pieces_of(call).size();
   if (!join || count > kMaxCount) return find_derivative(call, needs_grad);
   JoinData& data = data_of(call);
-  std::lock_guard lock(data.mutex);
+  std::lock_guard lock(filling);
   auto found = data.derivatives.find(join.dim());
   if (found == data.derivatives.end())
     found = data.derivatives.emplace(join.dim(), plan_of_parts(data, join.dim())).first;

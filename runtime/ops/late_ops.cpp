@@ -25,8 +25,8 @@ BoxedKernel run_composite = nullptr;
 
 namespace {
 
+ForkSafeRecursiveMutex mutex;
 struct LateOps {
-  ForkSafeRecursiveMutex mutex;
   std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its encoded records
   std::vector<LateBinding> bindings;
   std::unordered_set<const OpRecord*> defined;
@@ -86,7 +86,7 @@ void run_redirected(OpCall& call, void* context) {
 
 // Runs a view and copies its result to row-major memory.
 void run_copied(OpCall& call, void* context) {
-  static OpRecord& clone = named_op(NamedOp::Clone);
+  OpRecord& clone = named_op(NamedOp::Clone);
   Value view[1];
   TargetCall(call, *static_cast<const Redirection*>(context), view).run();
   const Tensor shown = Tensor::adopt(view[0].tensor);
@@ -191,8 +191,8 @@ CompositeBody* composite_body(const OpRecord& op) {
 }
 
 void install_late_ops(std::span<const uint8_t> file) {
+  const std::lock_guard lock(mutex);
   LateOps& all = late_ops();
-  std::lock_guard lock(all.mutex);
   Decoder in(file);
   const size_t count = in.list();
   all.undefined.reserve(count);
@@ -205,8 +205,8 @@ void install_late_ops(std::span<const uint8_t> file) {
 }
 
 void define_late_ops(std::string_view name) {
+  const std::lock_guard lock(mutex);
   LateOps& all = late_ops();
-  std::lock_guard lock(all.mutex);
   const auto found = all.undefined.find(name);
   if (found == all.undefined.end()) return;
   Decoder in(found->second);
@@ -215,14 +215,14 @@ void define_late_ops(std::string_view name) {
 }
 
 void define_all_late_ops() {
+  const std::lock_guard lock(mutex);
   LateOps& all = late_ops();
-  std::lock_guard lock(all.mutex);
   while (!all.undefined.empty()) define_late_ops(all.undefined.begin()->first);
 }
 
 bool is_late(const OpRecord& op) {
+  const std::lock_guard lock(mutex);
   LateOps& all = late_ops();
-  std::lock_guard lock(all.mutex);
   return all.defined.contains(&op);
 }
 

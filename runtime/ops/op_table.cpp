@@ -34,8 +34,8 @@ namespace pellucid {
 
 namespace {
 
+ForkSafeMutex mutex;
 struct OpTable {
-  ForkSafeMutex mutex;
   std::deque<FrozenOp> ops;        // stable addresses
   std::vector<FrozenOp*> by_id;    // by record id
   std::vector<OpRecord*> records;  // of the file, in its order
@@ -128,7 +128,7 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
   Decoder in(file.subspan(start.size()));
   auto given = in.record<encoded::FrozenFile>();
   {
-    std::lock_guard lock(table().mutex);
+    std::lock_guard lock(mutex);
     for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
   }
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
@@ -154,8 +154,8 @@ bool seen_gradient_reads_results(const OpRecord& op) {
 }
 
 FrozenOp& frozen_op(const OpRecord& op) {
+  const std::lock_guard lock(mutex);
   OpTable& all = table();
-  std::lock_guard lock(all.mutex);
   if (op.id < all.by_id.size() && all.by_id[op.id]) return *all.by_id[op.id];
   return add(const_cast<OpRecord&>(op));  // made by Library.define: not in the frozen file
 }
@@ -176,7 +176,7 @@ void recycle_retired_ops() {
     const std::unique_ptr<KindData> kind_data = std::move(op->kind_data);
     FrozenOp emptied;  // destroyed without holding a lock: it may own other records
     {
-      std::lock_guard lock(table().mutex);
+      std::lock_guard lock(mutex);
       std::swap(*table().by_id.at(op->id), emptied);
     }
     op->derivative = nullptr;
@@ -202,7 +202,7 @@ std::shared_ptr<const OpRecord> derivative_op(const std::string& schema, OpKind 
   std::shared_ptr<OpRecord> record = define_owned_op(schema, kNameSpace);
   record->kind = kind;
   record->variant = Variant::Functional;
-  std::lock_guard lock(table().mutex);
+  std::lock_guard lock(mutex);
   FrozenOp& frozen = add(*record);
   frozen.origin = std::move(origin);
   frozen.promoted = promoted;

@@ -11,6 +11,12 @@
 
 namespace pellucid {
 
+namespace {
+
+ForkSafeMutex mutex;  // of all tables
+
+}  // namespace
+
 class ProgramTable {
  public:
   ProgramTable() = default;
@@ -19,12 +25,12 @@ class ProgramTable {
   }
 
   void add(std::span<const uint8_t> block) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     unread_.push_back(block);
   }
 
   const TileProgram* find(const KernelId& id) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     for (const auto block : std::exchange(unread_, {})) read(block);
     const auto found = programs_.find(id);
     if (found == programs_.end()) return nullptr;
@@ -50,7 +56,6 @@ class ProgramTable {
   }
 
   const std::string own_;
-  ForkSafeMutex mutex_;
   std::vector<std::span<const uint8_t>> unread_;
   std::map<KernelId, Known> programs_;
 };

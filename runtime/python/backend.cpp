@@ -18,6 +18,8 @@
 namespace pellucid::python {
 namespace {
 
+ForkSafeMutex mutex;  // of the blocks of all backends
+
 // A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {
  public:
@@ -45,7 +47,7 @@ class PythonBackend final : public Backend {
     if (_Py_IsFinalizing()) return;
     const HoldGil gil;
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(mutex);
       blocks_.erase({device.index, address});
     }
     const PassingError passing;
@@ -189,7 +191,7 @@ class PythonBackend final : public Backend {
 
   // Refuses overlapping blocks, which would lead to wrong results much later.
   void add_block(Device device, uint64_t address, size_t nbytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex);
     const auto next = blocks_.lower_bound({device.index, address});
     const auto meets = [&](const auto& block) {
       return block.first.first == device.index && block.first.second < address + nbytes &&
@@ -216,7 +218,6 @@ class PythonBackend final : public Backend {
   const std::string name_;
   const int count_;
   const bool launches_, streams_;
-  ForkSafeMutex mutex_;
   std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
 };
 

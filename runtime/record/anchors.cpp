@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kMostForms = 4096;
 
+ForkSafeMutex mutex;
 struct Forms {
-  ForkSafeMutex mutex;
   std::deque<AnchorForm> forms;
   std::unordered_multimap<uint64_t, const AnchorForm*> by_hash;
 };
@@ -62,8 +62,8 @@ const AnchorForm* anchor_form(const OpCall& call, size_t passes) {
   KeyBuilder key;
   key.add_call(call);
   const uint64_t hash = key.hash() ^ reinterpret_cast<uint64_t>(call.op);
+  const std::lock_guard guard(mutex);
   Forms& all = forms();
-  std::lock_guard guard(all.mutex);
   const auto [first, last] = all.by_hash.equal_range(hash);
   for (auto found = first; found != last; ++found)
     if (found->second->op == call.op && std::ranges::equal(found->second->words, key.words())) return found->second;

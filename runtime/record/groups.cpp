@@ -69,8 +69,8 @@ struct KeyHash {
   }
 };
 
+ForkSafeMutex mutex;
 struct Table {
-  ForkSafeMutex mutex;
   std::deque<GroupEntry> entries;
   std::unordered_map<std::vector<uint64_t>, GroupEntry*, KeyHash> by_key;
   std::unordered_map<const ElementFunction*, std::string> requests;
@@ -144,8 +144,8 @@ const ElementFunction*& remembered_at(const ElementFunction& function) {
 bool is_known(const ElementFunction& function) {
   const ElementFunction*& place = remembered_at(function);
   if (place == &function) return true;
+  const std::lock_guard guard(mutex);
   Table& all = table();
-  std::lock_guard guard(all.mutex);
   if (!all.requests.contains(&function)) return false;
   place = &function;
   return true;
@@ -154,16 +154,16 @@ bool is_known(const ElementFunction& function) {
 void remember_request(const ElementFunction& function, const OpCall& call, PointwiseKey key) {
   if (is_known(function)) return;
   keep_op_forever(*call.op);  // keys of groups contain the function's address
+  const std::lock_guard guard(mutex);
   Table& all = table();
-  std::lock_guard guard(all.mutex);
   all.requests.emplace(&function, pointwise_request(call, key));
 }
 
 GroupEntry& find_group(const Segment& segment, const Group& group, std::span<const NumberClass> classes) {
-  Table& all = table();
   std::vector<NumberClass> numbers = group_classes(segment, group, classes);
   std::vector<uint64_t> key = key_of(segment, group, numbers);
-  std::lock_guard guard(all.mutex);
+  const std::lock_guard guard(mutex);
+  Table& all = table();
   if (const auto found = all.by_key.find(key); found != all.by_key.end()) return *found->second;
   GroupEntry& entry = all.entries.emplace_back();
   entry.number = static_cast<int>(all.entries.size() - 1);
@@ -185,15 +185,15 @@ GroupEntry& find_group(const Segment& segment, const Group& group, std::span<con
 }
 
 GroupEntry* group_numbered(int number) {
+  const std::lock_guard guard(mutex);
   Table& all = table();
-  std::lock_guard guard(all.mutex);
   return number >= 0 && static_cast<size_t>(number) < all.entries.size() ? &all.entries[static_cast<size_t>(number)]
                                                                          : nullptr;
 }
 
 std::vector<GroupEntry*> all_groups() {
+  const std::lock_guard guard(mutex);
   Table& all = table();
-  std::lock_guard guard(all.mutex);
   std::vector<GroupEntry*> entries;
   for (GroupEntry& entry : all.entries) entries.push_back(&entry);
   return entries;

@@ -16,8 +16,8 @@ constexpr size_t kMostEvents = 4096;
 
 // All recorders, and those whose threads have ended. None is freed: another thread may be about to run one that it
 // found in the registry or in a recorded value. A new thread takes one that is unused.
+ForkSafeMutex mutex;
 struct Registry {
-  ForkSafeMutex mutex;
   std::vector<Recorder*> recorders, unused;
 };
 Registry& registry() {
@@ -29,8 +29,8 @@ struct ThreadRecorder {
   Recorder* recorder = nullptr;
   ~ThreadRecorder() {
     if (!recorder) return;
+    const std::lock_guard guard(mutex);
     Registry& all = registry();
-    std::lock_guard guard(all.mutex);
     all.unused.push_back(recorder);
   }
 };
@@ -40,8 +40,8 @@ thread_local ThreadRecorder of_thread;
 
 Recorder& Recorder::of_this_thread() {
   if (of_thread.recorder) return *of_thread.recorder;
+  const std::lock_guard guard(mutex);
   Registry& all = registry();
-  std::lock_guard guard(all.mutex);
   if (all.unused.empty()) {
     all.recorders.push_back(of_thread.recorder = new Recorder);
   } else {
@@ -64,8 +64,8 @@ void Recorder::reset() {
 void Recorder::run_readers(Storage& storage) {
   std::vector<Recorder*> recorders;
   {
+    const std::lock_guard guard(mutex);
     Registry& all = registry();
-    std::lock_guard guard(all.mutex);
     recorders = all.recorders;
   }
   for (Recorder* recorder : recorders)

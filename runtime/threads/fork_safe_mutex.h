@@ -5,6 +5,10 @@
 // one and wait for another. It holds the GIL meanwhile, and os.fork also holds the import lock. So the holder of such
 // a mutex must not wait for either, nor fork. Locking and unlocking cost the same as for the plain mutex.
 //
+// They are variables of namespace scope, so few, made when the runtime is loaded and never destroyed. A static object
+// that a function makes at its first call must be made under such a mutex: the child of a fork would wait forever for
+// another thread that was making it.
+//
 // The other choice is to replace a mutex in the child (core/thread_pool.cpp), if the state it protects belongs to
 // threads that the child does not have.
 #pragma once
@@ -15,7 +19,7 @@
 
 namespace pellucid {
 
-// The entry of a mutex in the list of those that a fork takes.
+// The entry of a mutex in the list of those that a fork takes. The list only grows, while the runtime is loaded.
 class ForkEntry {
  public:
   struct Operations {
@@ -23,7 +27,6 @@ class ForkEntry {
     void (*unlock)(void* mutex), (*unlock_in_child)(void* mutex);
   };
   ForkEntry(void* mutex, const Operations& operations);
-  ~ForkEntry();
   ForkEntry(const ForkEntry&) = delete;
   ForkEntry& operator=(const ForkEntry&) = delete;
 
@@ -31,13 +34,15 @@ class ForkEntry {
   friend class ForkList;
   void* const mutex_;
   const Operations& operations_;
-  ForkEntry *next_ = nullptr, *previous_ = nullptr;
+  const ForkEntry* next_;
 };
 
 template <class Mutex>
-class ForkSafe : public Mutex {
+class alignas(64) ForkSafe : public Mutex {  // a cache line of its own
  public:
-  ForkSafe() : entry_(static_cast<Mutex*>(this), kOperations) {}
+  ForkSafe() : entry_(static_cast<Mutex*>(this), kOperations) {
+    static_assert(std::is_trivially_destructible_v<ForkSafe>, "threads may outlive the end of main");
+  }
 
  private:
   static constexpr ForkEntry::Operations kOperations = {

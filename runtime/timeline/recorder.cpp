@@ -49,10 +49,11 @@ ThreadTimeline::ThreadTimeline()
   return own_timeline = made;
 }
 
+static ForkSafeMutex mutex;
+
 const char* shared_text(std::string_view text) {
-  static ForkSafeMutex mutex;
+  const std::lock_guard lock(mutex);
   static auto* texts = new std::unordered_set<std::string, TextHash, std::equal_to<>>;  // its nodes never move
-  std::lock_guard lock(mutex);
   const auto found = texts->find(text);
   return (found != texts->end() ? found : texts->emplace(text).first)->c_str();
 }

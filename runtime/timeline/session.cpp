@@ -1,11 +1,10 @@
 #include "timeline/session.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 
+#include "threads/at_fork.h"
 #include "threads/fork_safe_mutex.h"
 #include "timeline/threads.h"
 
@@ -17,8 +16,8 @@ struct Session {
   ClockReading begin;
 };
 
+ForkSafeMutex mutex;
 struct Registry {
-  ForkSafeMutex mutex;
   std::vector<ThreadTimeline*> timelines;
   std::map<uint64_t, Session> sessions;
   std::map<uint32_t, int> others;  // by bit: number of watchers besides sessions
@@ -26,7 +25,10 @@ struct Registry {
   uint32_t last_thread = 0;
 };
 
-Registry& registry();
+Registry& registry() {
+  static auto* made = new Registry;
+  return *made;
+}
 
 void publish(Registry& all) {
   uint32_t what = 0;
@@ -38,20 +40,12 @@ void publish(Registry& all) {
 
 // The child of a fork has nobody to read what its parent recorded.
 void forget_sessions() {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   all.sessions.clear();
   publish(all);
 }
-
-Registry& registry() {
-  static auto* made = [] {
-    auto* fresh = new Registry;
-    pthread_atfork(nullptr, nullptr, forget_sessions);
-    return fresh;
-  }();
-  return *made;
-}
+const AtFork forks(nullptr, nullptr, forget_sessions);
 
 // Before the first session: discards what earlier sessions left, and the lists of threads that have ended.
 void clear_lists(Registry& all) {
@@ -106,8 +100,8 @@ ThreadEvents events_of(const ThreadTimeline& timeline, uint64_t begin, uint64_t 
 }  // namespace
 
 void register_timeline(ThreadTimeline* timeline) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   timeline->number = ++all.last_thread;
   all.timelines.push_back(timeline);
 }
@@ -115,8 +109,8 @@ void register_timeline(ThreadTimeline* timeline) {
 uint64_t start_session(uint32_t what) {
   ThreadTimeline* own = thread_timeline();  // before the first time stamp
   if (own && what & kWatchFacts) own->facts.warm_up();
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   if (all.sessions.empty()) clear_lists(all);
   const uint64_t number = ++all.last_session;
   all.sessions[number] = {what, read_clocks()};
@@ -125,8 +119,8 @@ uint64_t start_session(uint32_t what) {
 }
 
 SessionEvents stop_session(uint64_t number) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   const auto found = all.sessions.find(number);
   if (found == all.sessions.end()) return {};
   SessionEvents result{found->second.begin, read_clocks(), {}, 0};
@@ -141,15 +135,15 @@ SessionEvents stop_session(uint64_t number) {
 }
 
 void watch_more(uint32_t what) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   ++all.others[what];
   publish(all);
 }
 
 void watch_less(uint32_t what) {
+  const std::lock_guard lock(mutex);
   Registry& all = registry();
-  std::lock_guard lock(all.mutex);
   --all.others[what];
   publish(all);
 }

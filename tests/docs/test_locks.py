@@ -4,28 +4,34 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+RUNTIME = ROOT / "runtime"
 PAGE = ROOT / "docs" / "threads-and-locks.md"
 ROW = re.compile(r"^\| `([\w/.]+: \w+)` \| [^|]+ \| (\w+)[^|]* \|$", re.MULTILINE)
 PLAIN = r"std::(?:\w+_)?mutex"
 FORK_SAFE = r"ForkSafe(?:\w+)?Mutex"
-FOLDER_OF_FORKS = "threads"  # which implements the mutexes that a fork holds
+# Made when the runtime is loaded, whichever function runs first.
+AT_NAMESPACE_SCOPE = re.compile(
+    rf"^(?:static )?{FORK_SAFE} \w+(?:\[.*\])?;", re.MULTILINE
+)
+MOST_HELD = 32  # ThreadSanitizer follows 64 per thread, and each fork takes all
 AT_A_FORK = {"held", "replaced", "left", "not"}
 
 
 def mutexes(text, kind):
     """The names of members, statics and globals that are mutexes of a kind."""
-    declared = re.compile(rf"{kind} (\w+)\s*(?:;|\{{|=)|(\w+) = new {kind}\b")
+    declared = re.compile(rf"(?<!extern ){kind} (\w+)\s*(?:;|\{{|=|\[)|(\w+) = new {kind}\b")
     return [name or pointer for name, pointer in declared.findall(text)]
+
+
+def sources():
+    return [p for p in RUNTIME.rglob("*") if p.suffix in {".h", ".cpp"}]
 
 
 def declared(kind):
     """``FILE: NAME`` of each mutex of the runtime."""
-    runtime = ROOT / "runtime"
-    sources = [p for p in runtime.rglob("*") if p.suffix in {".h", ".cpp"}]
     return {
-        f"{path.relative_to(runtime)}: {name}"
-        for path in sources
-        if path.parent.name != FOLDER_OF_FORKS
+        f"{path.relative_to(RUNTIME)}: {name}"
+        for path in sources()
         for name in mutexes(path.read_text(), kind)
     }
 
@@ -48,5 +54,12 @@ def test_declarations_are_found_and_uses_are_not():
     void f(std::mutex& given);
     """
     assert mutexes(text, PLAIN) == ["mutex", "held_", "shared"]
-    text = "mutable ForkSafeMutex one;  auto* two = new ForkSafeRecursiveMutex;"
-    assert mutexes(text, FORK_SAFE) == ["one", "two"]
+    text = "ForkSafeMutex one; static ForkSafeRecursiveMutex two; ForkSafeMutex three[4];"
+    assert mutexes(text, FORK_SAFE) == ["one", "two", "three"]
+
+
+def test_few_mutexes_are_held_and_all_are_made_at_load():
+    held = declared(FORK_SAFE)
+    at_load = [AT_NAMESPACE_SCOPE.findall(path.read_text()) for path in sources()]
+    assert sum(map(len, at_load)) == len(held)
+    assert len(held) <= MOST_HELD

@@ -43,13 +43,11 @@ def assert_children_return(script):
     assert done.stdout.strip() == "{0}", (done.stdout, done.stderr[-2000:])
 
 
-def test_a_child_draws_from_a_generator_that_a_thread_was_using():
+def test_a_child_draws_from_the_default_generator_that_a_thread_was_using():
     assert_children_return(
         """
-        generator = torch.Generator()
         target = torch.empty(1 << 19)  # without the GIL, under the generator's lock
-        fill = lambda: target.uniform_(generator=generator)
-        print(while_running(fill, 10, lambda: torch.rand(3, generator=generator)))
+        print(while_running(target.uniform_, 10, lambda: torch.rand(3)))
         """
     )
 
@@ -64,5 +62,45 @@ def test_a_child_finds_plans_while_threads_add_some():
         first_call = lambda: x.permute(next(orders))
         first_call()  # imports what traces: Python's locks of imports stay locked
         print(while_running(first_call, 20, first_call))
+        """
+    )
+
+
+def test_a_child_uses_what_a_thread_was_using_for_the_first_time():
+    # A process has one first use of each, so many processes fork at that moment.
+    assert_children_return(
+        """
+        import time
+
+        given = torch.ones(1 << 16)
+        torch.fft.fft(given.double())  # imports what it needs; plans of floats are others
+
+        def transform():
+            torch.fft.fft(given)
+
+        def draw():
+            torch.empty(1 << 19).uniform_()
+
+        def status_of(work):
+            child = os.fork()
+            if not child:
+                signal.alarm(30)
+                work()
+                os._exit(0)
+            return os.waitpid(child, 0)[1]
+
+        def fork_at_first_use(use, delay):
+            thread = threading.Thread(target=use)
+            thread.start()
+            time.sleep(delay)
+            status = status_of(use)
+            thread.join()
+            assert status == 0
+
+        print({
+            status_of(lambda: fork_at_first_use(use, attempt * 1e-4))
+            for use in (transform, draw)
+            for attempt in range(20)
+        })
         """
     )
