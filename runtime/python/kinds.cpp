@@ -95,8 +95,8 @@ class LastComponents final : public PartHolder {
     const int first = first_of_kind(call);
     if (first < 0) return false;
     const TensorImpl& structure = *call.args[first].tensor;
-    // A write to a sparse tensor replaces its values, which other tensors may have.
-    if (call.op->variant == Variant::InPlace && structure.keys.has(Key::Sparse)) return false;
+    // A write replaces the parts, which other tensors may have; but a nested tensor has its values alone.
+    if (call.op->variant == Variant::InPlace && !structure.keys.has(Key::Nested)) return false;
     for (int k = first + 1; k < call.num_args; ++k) {
       const Kind* kind = call.args[k].tag == Tag::Tensor ? kind_of(*call.args[k].tensor) : nullptr;
       if (!kind) continue;
@@ -289,11 +289,11 @@ PyObject* sparse_kind(PyObject*, PyObject* object) {
   });
 }
 
-// _write_sparse(tensor, source): gives the tensor the sizes and components of `source`, cast to the tensor's dtype.
-PyObject* write_sparse(PyObject*, PyObject* args) {
+// _replace_components(tensor, source): gives the tensor the sizes and components of `source`, of its kind and dtype.
+PyObject* replace_components(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *object, *source_object;
-    if (!PyArg_ParseTuple(args, "OO:_write_sparse", &object, &source_object)) return nullptr;
+    if (!PyArg_ParseTuple(args, "OO:_replace_components", &object, &source_object)) return nullptr;
     TensorImpl &tensor = checked_tensor(object), &source = checked_tensor(source_object);
     if (tensor.dtype != source.dtype)
       raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s",
@@ -328,7 +328,8 @@ PyMethodDef functions[] = {
     {"_make_nested", make_nested, METH_VARARGS, "_make_nested(layout, sizes, axis, structure, numel, values)"},
     {"_nested_kind", nested_kind, METH_O, "_nested_kind(tensor): (axis, structure, values), or None."},
     {"_sparse_kind", sparse_kind, METH_O, "_sparse_kind(tensor): (sparse_dims, is_coalesced, components), or None."},
-    {"_write_sparse", write_sparse, METH_VARARGS, "_write_sparse(tensor, source): takes the source's components."},
+    {"_replace_components", replace_components, METH_VARARGS,
+     "_replace_components(tensor, source): takes the source's."},
     {"_set_coalesced", set_coalesced, METH_VARARGS, "_set_coalesced(tensor, is_coalesced): marks the indices."},
     {"_share_sparse", share_sparse, METH_O, "_share_sparse(tensor): the same components without history."},
     {},

@@ -26,11 +26,12 @@ void find_memory_or_refuse(TensorImpl& tensor) {
         type, format_sizes(tensor.shape()).c_str());
 }
 
-// _make_wrapper(cls, like, device)
+// _make_wrapper(cls, like, device, offset)
 PyObject* make_wrapper(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *type, *geometry, *device_object;
-    if (!PyArg_ParseTuple(args, "OOO:_make_wrapper", &type, &geometry, &device_object)) return nullptr;
+    long long offset;
+    if (!PyArg_ParseTuple(args, "OOOL:_make_wrapper", &type, &geometry, &device_object, &offset)) return nullptr;
     Value device_value;
     if (!to_handle(ArgType::Device, device_object, device_value)) raise(ErrorKind::Type, "a wrapper needs a device");
     const Device device = decode_device(device_value.integer);
@@ -45,7 +46,7 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
     if (tensor->storage->release()) destroy(std::exchange(tensor->storage, nullptr));
     tensor->storage = allocate_storage(0, device).leak();
     set_geometry(*tensor, like.shape(), like.stride());
-    tensor->offset = like.offset;
+    tensor->offset = offset;
     tensor->flags |= TensorImpl::kNoMemory;
     return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
   });
@@ -67,7 +68,7 @@ PyObject* share_storage(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_make_wrapper", make_wrapper, METH_VARARGS,
-     "_make_wrapper(cls, like, device): an object of `cls` with the geometry of `like` and no memory."},
+     "_make_wrapper(cls, like, device, offset): an object of `cls` with the sizes and strides of `like`, no memory."},
     {"_share_storage", share_storage, METH_VARARGS, "_share_storage(tensor, source): takes the source's storage."},
     {},
 };

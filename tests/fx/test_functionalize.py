@@ -321,6 +321,89 @@ def test_windows_that_overlap_are_refused():
         make_fx(functionalize(function))(torch.rand(8))
 
 
+def _window(x, offset=1):
+    return x.as_strided((2, 2), (4, 1), x.storage_offset() + offset)
+
+
+def _written(x):
+    return _window(x).mul_(3)
+
+
+def _written_after_another_write(x):
+    x.add_(1)
+    return _window(x).mul_(3)
+
+
+def _written_around(x):
+    before = _window(x)
+    before.mul_(3)
+    x.add_(1)
+    before[0].mul_(2)
+    return _window(x, 2), before
+
+
+def _of_a_part(x):
+    return x[1:].as_strided((2,), (3,)).mul_(5)
+
+
+def _of_a_result(x):
+    whole = x * 2
+    _window(whole).mul_(3)
+    whole.view(torch.int32).as_strided((3,), (2,), 1).add_(1)
+    return whole
+
+
+BASES = {
+    "whole": lambda: torch.arange(12.0).view(3, 4),
+    "offset": lambda: torch.arange(20.0)[3:15].view(3, 4),
+    "transposed": lambda: torch.arange(12.0).view(3, 4).t(),
+    "transposed with an offset": lambda: torch.arange(20.0)[3:15].view(3, 4).t(),
+}
+WINDOWS = (
+    *(_written, _written_after_another_write, _written_around),
+    *(_of_a_part, _of_a_result),
+)
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+@pytest.mark.parametrize("mode", ["real", "fake"])
+@pytest.mark.parametrize("program", WINDOWS)
+@pytest.mark.parametrize("base", BASES)
+def test_as_strided_names_places_in_the_memory(base, program, mode, remove):
+    if program is _of_a_result and base.startswith("transposed"):
+
+        def function(x):
+            return program(x.contiguous())
+    else:
+        function = program
+    expected_input, actual_input = BASES[base](), BASES[base]()
+    expected = function(expected_input)
+    transform = functionalize(function, remove=remove)
+    graph = make_fx(transform, tracing_mode=mode)(BASES[base]())
+    actual = graph(actual_input)
+    assert not writes(graph)
+    assert torch.equal(actual_input, expected_input)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+
+
+def test_a_write_outside_of_the_elements_is_refused():
+    transform = functionalize(lambda x: x.as_strided((2,), (1,)).zero_())
+    with pytest.raises(RuntimeError, match="outside of a written"):
+        make_fx(transform)(torch.arange(12.0)[::2])
+
+
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.t()])
+def test_windows_of_tensors_in_another_order_have_their_places(view):
+    def function(x):
+        whole = view(x * 1)
+        whole.unfold(0, 2, 3).mul_(2)
+        return whole
+
+    graph = make_fx(functionalize(function))(torch.rand(8, 8))
+    x = torch.rand(8, 8)
+    assert torch.equal(graph(x), function(x))
+
+
 def test_a_view_op_of_a_program_is_written_by_its_place():
     with torch.library._scoped_library("functional_views", "FRAGMENT") as library:
         library.define("corner(Tensor(a) self) -> Tensor(a)")

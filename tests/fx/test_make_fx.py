@@ -116,6 +116,13 @@ def test_fake_tensors_have_shapes_and_no_data():
         torch.nonzero(torch.ones(3))
 
 
+def test_fake_tensors_have_the_places_of_the_real_ones():
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.arange(12.0)[2:10].view(2, 4))
+        assert (fake.storage_offset(), fake.stride()) == (2, (4, 1))
+        assert fake[1].storage_offset() == 6 and (fake + 1).storage_offset() == 0
+
+
 def test_a_view_in_place_changes_the_shape_of_a_fake_tensor():
     with FakeTensorMode():
         x = torch.empty(3, 4)

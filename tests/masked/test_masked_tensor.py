@@ -105,6 +105,14 @@ def test_writes_in_place_keep_the_mask():
         assert masked_tensor(True).add_(1).get_data()[0, 0] == 0
 
 
+def test_operands_of_writes_may_be_named():
+    x = masked_tensor()
+    assert x.mul_(other=masked_tensor()) is x
+    assert torch.equal(x.get_data(), DATA * DATA)
+    with pytest.raises(ValueError, match="masks must match"):
+        x.mul_(other=masked.masked_tensor(DATA, ~MASK))
+
+
 def test_what_is_absent_is_not_shown():
     assert (
         repr(masked_tensor()[0])

@@ -190,3 +190,17 @@ def test_results_are_written_where_they_are_asked_for():
     for _ in range(3):
         with pytest.raises(RuntimeError, match="can't be cast"):
             x.long().add_(1.5)
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_a_write_needs_examples_of_the_same_size(layout):
+    def nested(*lengths):
+        examples = [torch.ones(n, 4) for n in lengths]
+        return torch.nested.nested_tensor(examples, layout=layout)
+
+    target = nested(2, 3) * 0
+    for write in (lambda x: target.copy_(x), lambda x: torch.sin(x, out=target)):
+        for source in (nested(1, 1), nested(1, 3), nested(2, 3, 1)):
+            with pytest.raises(RuntimeError, match="examples of the same size"):
+                write(source)
+    assert not any(each.any() for each in target.unbind())

@@ -120,6 +120,80 @@ def test_in_place_ops_write_the_integers_and_the_scales(q):
     assert q.q_scale() == wanted.q_scale() and torch.equal(q, wanted)
 
 
+def channels(axis=1, scales=(0.1, 0.05, 0.2), dtype=torch.qint8):
+    zeros = torch.tensor([0, 1, 2])
+    return torch.quantize_per_channel(
+        torch.tensor(X), torch.tensor(scales), zeros, axis, dtype
+    )
+
+
+SHARING = {
+    "clone": lambda x: x.clone(),
+    "relu": torch.relu,
+    "empty_like": lambda x: torch.empty_like(x).copy_(x),
+    "view": lambda x: x.clone().view(-1),
+    "flip": lambda x: x.flip(0),
+}
+WRITES = {
+    "sigmoid_": lambda x: x.sigmoid_(),
+    "tanh_": lambda x: x.tanh_(),
+    "copy_": lambda x: x.copy_(
+        torch.quantize_per_tensor(torch.ones(x.shape), 0.5, 1, x.dtype)
+    ),
+    "out=": lambda x: torch.sigmoid(x.clone(), out=x),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("name", SHARING)
+def test_writes_leave_the_scale_of_other_tensors(q, name, write):
+    scale, zero_point, numbers = q.q_scale(), q.q_zero_point(), q.dequantize()
+    other = SHARING[name](q)
+    found = WRITES[write](other)
+    assert found is other and found.q_scale() != scale
+    assert (q.q_scale(), q.q_zero_point()) == (scale, zero_point)
+    assert torch.equal(q.dequantize(), numbers)
+
+
+@pytest.mark.parametrize("name", ["clone", "empty_like"])
+def test_writes_leave_the_scales_of_channels_of_other_tensors(name):
+    make = {"clone": torch.clone, "empty_like": torch.empty_like}[name]
+    q = channels()
+    numbers, other = q.dequantize(), make(q)
+    other.copy_(channels(scales=(0.5, 0.25, 1.0)))
+    assert other.q_per_channel_scales().tolist() == [0.5, 0.25, 1.0]
+    assert torch.equal(q.q_per_channel_scales(), channels().q_per_channel_scales())
+    assert torch.equal(q.dequantize(), numbers)
+
+
+def test_a_write_takes_the_axis_of_the_channels():
+    x = torch.arange(9.0).view(3, 3)
+    scales, zeros = torch.tensor([0.1, 0.2, 0.3]), torch.zeros(3, dtype=torch.int64)
+    rows, columns = (
+        torch.quantize_per_channel(x, scales, zeros, axis, torch.quint8)
+        for axis in (0, 1)
+    )
+    assert rows.copy_(columns).q_per_channel_axis() == 1
+    assert torch.equal(rows.dequantize(), columns.dequantize())
+
+
+def test_what_a_quantized_tensor_cannot_hold_is_not_written_to_it(q):
+    of_channels = channels(dtype=q.dtype)
+    other = torch.quint8 if q.dtype is torch.qint8 else torch.qint8
+    unlike = torch.quantize_per_tensor(q.dequantize(), 0.1, 5, other)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.sigmoid(q, out=unlike)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        unlike.copy_(q)
+    with pytest.raises(RuntimeError, match="cannot be written to a quantized"):
+        torch.sigmoid(q[:1], out=q.clone())
+    for target, source in ((q, of_channels), (of_channels, q)):
+        with pytest.raises(RuntimeError, match="same qscheme"):
+            target.clone().copy_(source)
+    with pytest.raises(RuntimeError, match="needs equal sizes"):
+        of_channels.clone().copy_(of_channels[:1])
+
+
 def test_channels_are_resampled_with_their_scales():
     scales, zeros = torch.tensor([0.1, 0.05, 0.2]), torch.tensor([0, 1, 2])
     q = torch.quantize_per_channel(torch.tensor(X), scales, zeros, 1, torch.qint8)

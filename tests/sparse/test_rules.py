@@ -198,7 +198,14 @@ def test_a_dense_destination_takes_the_size_of_the_result():
     assert torch.equal(out, torch.ones(3, 2))
 
 
-@pytest.mark.parametrize("write", [lambda x: x.mul_(2), lambda x: x.add_(x)])
+WRITES = {
+    "derived": lambda x: x.mul_(2),
+    "registered": lambda x: x.add_(x),
+    "out=": lambda x: torch.mul(x, 2, out=x),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
 def test_writes_leave_the_tensor_that_a_transpose_is_of(write):
     x = torch.eye(3).to_sparse()
     for _ in range(4):  # repeated calls, too

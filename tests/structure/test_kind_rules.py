@@ -7,7 +7,10 @@ that the rule is registered with.
 import pytest
 
 import pellucid as torch
+from pellucid._C._runtime.gradients import overload_of
+from pellucid._decomp import graphs
 from pellucid._decomp.graphs import moves_elements
+from pellucid._ops import facts
 from pellucid._ops.rules import Registry
 from pellucid.ao._quantized.answer import RULES as QUANTIZED
 from pellucid.ao._quantized.moves import move
@@ -16,6 +19,7 @@ from pellucid.nested._ops import mapping
 from pellucid.nested._ops import rules as of_nested
 from pellucid.nested._ops.answer import RULES as NESTED
 from pellucid.sparse._ops.answer import RULES as SPARSE
+from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils._pytree import tree_unflatten
 from pellucid_compiler.declare import REGISTRY
 from tests.func.catalogue import native_calls
@@ -93,6 +97,49 @@ def test_what_a_declaration_says_would_be_found(kind, names):
         if not any(implied(KINDS[kind], op) for op in overloads(name))
     ]
     assert missing == (["dropout_"] if kind == "nested" else [])
+
+
+class _Seen(TorchDispatchMode):
+    def __init__(self):
+        self.ops = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.ops.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_no_mode_sees_how_a_declaration_is_read():
+    aten = torch.ops.aten
+    facts.gives_bools.cache_clear()
+    with _Seen() as seen:
+        assert facts.gives_bools(aten.isnan.default)
+        assert facts.gives_bools(aten.lt.Tensor)
+        assert not facts.gives_bools(aten.sin.default)
+    assert seen.ops == []
+
+
+def test_every_pointwise_op_says_whether_it_gives_bools():
+    ops = filter(facts.is_pointwise, map(overload_of, REGISTRY))
+    found = {op._opname for op in ops if facts.gives_bools(op)}
+    assert {"eq", "isnan", "logical_and", "signbit"} <= found
+    assert not {"sin", "where", "clamp", "bitwise_and"} & found
+
+
+def test_the_functional_form_is_the_overload_of_the_same_name():
+    aten = torch.ops.aten
+    assert facts.functional_form(aten.add_.Scalar) is aten.add.Scalar
+    assert facts.functional_form(aten.normal_.default) is aten.normal_functional.default
+    assert facts.functional_form(aten.sin.out) is aten.sin.default
+
+
+def test_moves_are_known_while_another_thread_forgets_them(monkeypatch):
+    class Forgetful(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            self.clear()
+
+    monkeypatch.setattr(graphs, "_MOVES", Forgetful())
+    assert moves_elements(torch.ops.aten.flip.default, (torch.ones(2, 2), [0]))
 
 
 def test_every_rule_is_registered_in_one_place():

@@ -127,17 +127,19 @@ def moves_elements(op: OpOverload, args: Sequence[Any], kwargs: Any = None) -> b
 
     given = (*args, *(kwargs or {}).items())
     key = op, tuple(map(_fact, given))
-    if key not in _MOVES:
+    known = _MOVES.get(key)
+    if known is None:
         try:
             declaration = declared(op.name().removeprefix("aten::"))
         except KeyError:
             return False
         if op._schema.is_mutable:
             return False
+        known = moves(graph_of(declaration, args, kwargs or {})[0])
         if len(_MOVES) >= _MOST_CALLS:
-            _MOVES.clear()
-        _MOVES[key] = moves(graph_of(declaration, args, kwargs or {})[0])
-    return _MOVES[key]
+            _MOVES.clear()  # the answer is kept: another thread may clear them, too
+        _MOVES[key] = known
+    return known
 
 
 def _fact(value: Any) -> Any:

@@ -92,22 +92,23 @@ def changes_memory(op: OpOverload) -> bool:
     return changes_sizes(op) and kind(op) != "view"
 
 
+@cache
 def functional_form(op: OpOverload) -> OpOverload | None:
-    """The overload with the same arguments whose result an in-place or ``out=`` form
+    """The overload with the same arguments whose results an in-place or ``out=`` form
     writes; None if there is none.
     """
-    arguments = op._schema.arguments
-    written = [a for a in arguments if a.is_write]
-    if len(written) != 1 or not (written[0].is_out or arguments[0].is_write):
-        return None
     name = op._opname
-    base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    packet = getattr(getattr(pellucid.ops, op.namespace), base, None)
-    names = packet.overloads() if packet is not None else []
-    found = (getattr(packet, each) for each in names)
+    stem = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    space = getattr(pellucid.ops, op.namespace)
     taken = _arguments(op)
-    same = (o for o in found if not o._schema.is_mutable and _arguments(o) == taken)
-    return next(same, None)
+    for each in (stem, f"{stem}_functional"):
+        packet = getattr(space, each, None)
+        names = packet.overloads() if packet is not None else []
+        for overload in sorted(names, key=lambda n: n != op._overloadname):
+            found: OpOverload = getattr(packet, overload)
+            if not found._schema.is_mutable and _arguments(found) == taken:
+                return found
+    return None
 
 
 def _arguments(op: OpOverload) -> list[tuple[str, str]]:
@@ -117,10 +118,14 @@ def _arguments(op: OpOverload) -> list[tuple[str, str]]:
 @cache
 def gives_bools(op: OpOverload) -> bool:
     """Whether a pointwise op gives bools of floats: comparisons, ``isnan``."""
-    some = pellucid.empty(0, device="meta")
+    from pellucid._decomp.registry import unseen
+    from pellucid.overrides import DisableTorchFunction
+
     needed = [a for a in op._schema.arguments if not a.has_default]
-    try:
-        found = op(*(some if a.type == "Tensor" else 1 for a in needed))
-    except (NotImplementedError, RuntimeError, TypeError):
-        return False
+    with unseen(), DisableTorchFunction():
+        some = pellucid.empty(0, device="meta")
+        try:
+            found = op(*(some if a.type == "Tensor" else 1 for a in needed))
+        except (LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
+            return False
     return isinstance(found, pellucid.Tensor) and found.dtype is pellucid.bool

@@ -19,6 +19,7 @@ from pellucid._tensor.dtype_names import TYPE_NAMES
 
 if TYPE_CHECKING:
     from pellucid._ops import OpOverload
+    from pellucid._ops.schema import Argument
 
 Function = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)
@@ -84,8 +85,7 @@ class Rules(Registry):
     """The rules of a kind of tensor whose ops the dispatcher hands over.
 
     ``bind(function, op)``: how to call a registered function for an op.
-    ``write(target, result, op)``: writes the result of the functional form;
-    ``replaces``: by other parts, so that calls are not repeated on the parts.
+    ``write(target, result, op)``: writes the result of the functional form.
     """
 
     def __init__(
@@ -93,10 +93,9 @@ class Rules(Registry):
         derive: Callable[[OpOverload], Function | None],
         bind: Callable[[Function, OpOverload], Function],
         write: Callable[[Any, Any, OpOverload], Any],
-        replaces: bool = False,
     ) -> None:
         super().__init__(derive)
-        self._bind, self._write, self._replaces = bind, write, replaces
+        self._bind, self._write = bind, write
         self._chosen: dict[Any, Function] = {}
 
     def answer(
@@ -116,16 +115,19 @@ class Rules(Registry):
             return self._bind(rule.function, op)
         if facts.changes_memory(op):
             return partial(_refuse_memory, op)
-        functional = facts.functional_form(op)
-        if functional is None:
-            return self.derive(op) or refuse
-        return self._writing(op, functional)
+        arguments = op._schema.arguments
+        written = [a for a in arguments if a.is_write]
+        if len(written) == 1 and (written[0].is_out or written[0] is arguments[0]):
+            functional = facts.functional_form(op)
+            if functional is not None:
+                return self._writing(op, functional, written[0])
+        return self.derive(op) or refuse
 
-    def _writing(self, op: OpOverload, functional: OpOverload) -> Function:
+    def _writing(
+        self, op: OpOverload, functional: OpOverload, place: Argument
+    ) -> Function:
         """``op_`` and ``op(out=)``: writes the functional form's result."""
-        (place,) = (a for a in op._schema.arguments if a.is_write)
-        compute = functional if self._replaces else self._choose(functional)
-        write = self._write
+        compute, write = self._choose(functional), self._write
 
         def run(*args: Any, **kwargs: Any) -> Any:
             target = kwargs.pop(place.name) if place.is_out else args[0]

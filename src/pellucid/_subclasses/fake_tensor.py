@@ -213,6 +213,11 @@ class FakeTensorMode(TorchDispatchMode):
             meta = pellucid.empty_strided(
                 tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta"
             )
+            offset = tensor.storage_offset()
+            if offset:
+                count = offset + meta.untyped_storage().nbytes() // meta.itemsize
+                memory = pellucid.empty(count, dtype=tensor.dtype, device="meta")
+                meta.set_(memory, offset, tensor.size(), tensor.stride())
         made = FakeTensor(self, meta, tensor.device)
         if tensor.requires_grad:
             made.requires_grad_()

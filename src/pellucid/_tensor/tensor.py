@@ -236,7 +236,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         else:
             like = pellucid.empty_strided(size, strides, dtype=dtype, device="meta")
-        made = _C._make_wrapper(cls, like, _C.device(device or "cpu"))
+        offset = storage_offset or 0
+        made = _C._make_wrapper(cls, like, _C.device(device or "cpu"), offset)
         made.requires_grad = requires_grad
         return made
 

@@ -24,6 +24,14 @@ def _write_parts(out, parts):
         destination.copy_(part)
 
 
+def _end(shape, strides, offset):
+    """One past the last place of a view's elements in memory."""
+    if 0 in shape:
+        return offset
+    steps = zip(shape, strides, strict=True)
+    return offset + 1 + sum((size - 1) * stride for size, stride in steps)
+
+
 def _copies(parts):
     return [part.clone() for part in parts]
 
@@ -88,10 +96,20 @@ def as_strided_copy(x, size, stride, storage_offset):
     seen=True,
 )
 def as_strided_scatter(x, src, size, stride, storage_offset):
-    """A copy with ``src`` where ``as_strided`` reads."""
-    result = x.contiguous().clone()
-    result.as_strided(size, stride, storage_offset).copy_(src)
-    return result
+    """A copy with ``src`` where ``as_strided`` reads. It has the strides and the offset
+    of ``x`` unless ``x`` shows an element twice.
+    """
+    sizes = zip(x.shape, x.stride(), strict=True)
+    if any(stride == 0 and n > 1 for n, stride in sizes):
+        copy = x.clone()
+        copy.as_strided(size, stride, storage_offset).copy_(src)
+        return copy
+    start = x.storage_offset()
+    offset = start if storage_offset is None else storage_offset
+    end = max(_end(x.shape, x.stride(), start), _end(size, stride, offset))
+    memory = x.as_strided([end], [1], 0).clone()
+    memory.as_strided(size, stride, offset).copy_(src)
+    return memory.as_strided(x.shape, x.stride(), start)
 
 
 @composite(

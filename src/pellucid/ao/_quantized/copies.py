@@ -6,7 +6,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized.parts import is_quantized, split
+from pellucid.ao._quantized.parts import is_quantized, split, write
 from pellucid.ao._quantized.rules import RULES
 
 
@@ -55,18 +55,12 @@ def copy_(
         parts.integers.copy_(split(made).integers)
         return target
     given = split(source)
-    if given.dtype is not parts.dtype:
+    if given.axis is not None and source.shape != target.shape:
         raise RuntimeError(
-            "Quantized Copy only works with the same dtype: "
-            f"{parts.dtype} and {given.dtype} differ"
+            "copy_ of a tensor with a scale per channel needs equal sizes, not "
+            f"{list(target.shape)} and {list(source.shape)}"
         )
-    if parts.axis is None and given.axis is None:
-        parts.integers.copy_(given.integers)
-        parts.scales.copy_(given.scales)
-        parts.zero_points.copy_(given.zero_points)
-        return target
-    parts.integers.copy_(given.integers)
-    return target
+    return write(target, given)
 
 
 @RULES.because("the number is rounded in the scale of the tensor")("fill_")

@@ -136,3 +136,23 @@ def split(tensor: Tensor) -> Parts:
     return Parts(
         tensor.dtype, integers, scales, zero_points, None if axis < 0 else axis
     )
+
+
+def write(target: Tensor, parts: Parts) -> Tensor:
+    """Writes these integers to those of ``target``, which takes the scales. The scales
+    that it had stay as they are: other tensors may have them.
+    """
+    into = split(target)
+    if into.dtype is not parts.dtype:
+        raise RuntimeError(
+            "Quantized Copy only works with the same dtype: "
+            f"{into.dtype} and {parts.dtype} differ"
+        )
+    if into.scheme is not parts.scheme:
+        raise RuntimeError(
+            "Quantized copy only works with same qscheme: "
+            f"{into.scheme} and {parts.scheme} differ"
+        )
+    into.integers.copy_(parts.integers)
+    made = parts.with_integers(into.integers)
+    return cast(Tensor, _C._replace_components(target, made))

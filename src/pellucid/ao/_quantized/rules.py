@@ -14,7 +14,7 @@ from typing import Any
 from pellucid._ops import facts
 from pellucid._ops.rules import Rules
 from pellucid.ao._quantized import moves
-from pellucid.ao._quantized.parts import is_quantized, split
+from pellucid.ao._quantized.parts import is_quantized, split, write
 
 
 def compare(op: Any, *operands: Any) -> Any:
@@ -36,15 +36,14 @@ def _derived(op: Any) -> Callable[..., Any] | None:
 
 
 def _write(target: Any, result: Any, op: Any) -> Any:
-    """Writes the integers and the scales of a result."""
     if not (is_quantized(target) and is_quantized(result)) or facts.changes_sizes(op):
         return NotImplemented
-    into, parts = split(target), split(result)
-    into.integers.copy_(parts.integers)
-    if into.scales.data_ptr() != parts.scales.data_ptr():
-        into.scales.copy_(parts.scales)
-        into.zero_points.copy_(parts.zero_points)
-    return target
+    if target.shape != result.shape:
+        raise RuntimeError(
+            f"{op._opname}: the result of size {list(result.shape)} cannot be written "
+            f"to a quantized tensor of size {list(target.shape)}"
+        )
+    return write(target, split(result))
 
 
 RULES = Rules(_derived, lambda function, op: partial(function, op), _write)

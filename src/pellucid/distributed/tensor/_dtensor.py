@@ -66,7 +66,7 @@ class DTensor(torch.Tensor):
         geometry = torch.empty_strided(
             spec.shape, spec.stride, dtype=local_tensor.dtype, device="meta"
         )
-        made: DTensor = _C._make_wrapper(cls, geometry, local_tensor.device)
+        made: DTensor = _C._make_wrapper(cls, geometry, local_tensor.device, 0)
         made._local_tensor, made._spec = local_tensor, spec
         if requires_grad:
             made.requires_grad = True

@@ -8,14 +8,15 @@ written inputs are copied to them at the end. Called by ``ProxyTorchDispatchMode
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.fx.experimental.view_writes import View, copying_form, op_name
+from pellucid._decomp.registry import unseen
+from pellucid._ops import facts
+from pellucid.fx.experimental.view_writes import Layout, View, Window, copying_form
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.utils import _pytree as pytree
@@ -25,12 +26,12 @@ _aten = pellucid.ops.aten
 
 class Memory:
     """The memory of a tensor and its views; ``owner``: the input to write it back
-    to.
+    to; ``layout``: that of the program's tensor.
     """
 
     def __init__(self, current: Tensor, owner: Tensor | None = None) -> None:
         self.current, self.owner = current, owner
-        self.version = 0
+        self.layout, self.version = Layout.of(current), 0
 
 
 class Alias:
@@ -58,32 +59,27 @@ class Alias:
         self.memory.version += 1
         self.version = self.memory.version
 
+    def window(self, func: Any, rest: Any, kwargs: Any, copies: bool) -> Alias:
+        """A call of ``as_strided``: a view of the memory, or of what shows the memory
+        as elements of the same dtype.
+        """
+        with unseen():
+            shown = [self.memory.layout.memory(self.memory.current.dtype)]
+            for view in self.views:
+                shown.append(view.shown(shown[-1]))
+        found, dtype = shown[-1], shown[-1].dtype
+        last = max((k for k, t in enumerate(shown) if t.dtype != dtype), default=-1)
+        views, whole = self.views[: last + 1], shown[last + 1]
+        view = Window(func, rest, kwargs, copies, whole, found.storage_offset())
+        current = view.of(self._wholes(views)[-1])
+        return Alias(self.memory, (*views, view), current)
+
     def _wholes(self, views: Sequence[View]) -> list[Tensor]:
         """The memory's value, and the value after each view of the chain."""
         found = [self.memory.current]
         for view in views:
             found.append(view.of(found[-1]))
         return found
-
-
-@functools.cache
-def functional_form(func: Any) -> Any:
-    """The out-of-place overload of ``func``. Raises NotImplementedError."""
-    name = op_name(func)
-    wanted = [(a.name, a.type) for a in func._schema.arguments if not a.is_out]
-    stem = name.removesuffix("_")
-    for candidate in (stem, f"{stem}_functional"):
-        packet = getattr(_aten, candidate, None)
-        names = list(packet.overloads()) if packet is not None else []
-        for overload in sorted(names, key=lambda n: n != func._overloadname):
-            found = getattr(packet, overload)
-            schema = found._schema
-            given = [(a.name, a.type) for a in schema.arguments]
-            if given == wanted and not schema.is_mutable:
-                return found
-    raise NotImplementedError(
-        f"functionalize: {func} writes to tensors and has no out-of-place form"
-    )
 
 
 class FunctionalRun(Interpreter):
@@ -135,7 +131,11 @@ class FunctionalRun(Interpreter):
         arguments = func._schema.arguments
         named = dict(zip((a.name for a in arguments), args, strict=False)) | kwargs
         written = [named[a.name] for a in arguments if a.is_write]
-        form = functional_form(func)
+        form = facts.functional_form(func)
+        if form is None:
+            raise NotImplementedError(
+                f"functionalize: {func} writes to tensors and has no out-of-place form"
+            )
         if form._schema.returns[0].alias_info:  # an in-place view: t_, squeeze_
             if any(written[0] is alias for alias in self.inputs.values()):
                 raise NotImplementedError(
@@ -155,6 +155,8 @@ class FunctionalRun(Interpreter):
     def _see(self, func: Any, args: Any, kwargs: Any) -> Any:
         whole, *rest = args
         copies, rest, kwargs = self.removes_views, _read(tuple(rest)), _read(kwargs)
+        if func._schema.name == "aten::as_strided":
+            return whole.window(func, rest, kwargs, copies)
         recorded = copying_form(func) if copies else func
         made = recorded(whole.read(), *rest, **kwargs)
 

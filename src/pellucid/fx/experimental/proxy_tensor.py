@@ -23,6 +23,7 @@ from pellucid.fx.experimental import function_graphs
 from pellucid.fx.experimental.called_functions import CalledFunctions
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.op_tracer import PythonKeyTracer
+from pellucid.fx.experimental.view_writes import Layout
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
 from pellucid.fx.passes.shape_prop import _extract_tensor_metadata
@@ -184,12 +185,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def _copies(values: Any) -> Any:
-    """Copies of tensors that a program may write to."""
-    return pytree.tree_map_only(
-        Tensor,
-        lambda t: t.detach().clone().requires_grad_(t.requires_grad),
-        values,
-    )
+    """Copies of tensors that a program may write to, in the same places of memory."""
+
+    def copy(tensor: Tensor) -> Tensor:
+        made = Layout.of(tensor).copy_of(tensor.detach())
+        return made.requires_grad_(tensor.requires_grad)
+
+    return pytree.tree_map_only(Tensor, copy, values)
 
 
 def _metadata(tensor: Tensor) -> Any:

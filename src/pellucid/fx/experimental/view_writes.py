@@ -4,12 +4,15 @@ Nothing here knows a view op. One with a ``_scatter`` op is written by that; of 
 the place of their elements in memory says how: by the view of the view if that is the
 memory again, by reordering and reshaping where the view has every element, by
 ``slice_scatter`` or ``select_scatter`` along one dim, else by ``as_strided_scatter``.
+``as_strided`` itself names places in memory: a ``Window`` is a view of the memory.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
@@ -55,19 +58,31 @@ class View:
             return value
         if undoes_itself:
             return self.of(value)
-        if not _is_injective(shown):
-            raise RuntimeError(
-                f"functionalize: {self.func} gives a view whose elements share memory, "
-                "so that a write to it has no defined result.\n"
-                "Write to a clone() of it, or to the tensor that it is a view of."
-            )
+        _require_injective(self.func, shown.shape, shown.stride())
         if shown.numel() == memory.numel():
             strides = shown.stride()
             order = sorted(range(shown.dim()), key=strides.__getitem__, reverse=True)
             if order != sorted(order):
                 value = self._recorded(_aten.permute.default)(value, order)
             return self._restored(value, whole)
-        return _placed(whole, value, shown, memory)
+        place = _place_along_one_dim(shown, memory)
+        if place is None:
+            return self._scattered(whole, value)
+        if shown.dim() < memory.dim():
+            found = _aten.select_scatter.default(whole, value, *place)
+        else:
+            dim, start = place
+            end = start + shown.shape[dim]
+            found = _aten.slice_scatter.default(whole, value, dim, start, end)
+        return found
+
+    def _scattered(self, whole: Tensor, value: Tensor) -> Tensor:
+        """``whole`` with ``value`` at the view's places in its memory."""
+        with unseen():
+            shown = self.shown(Layout.of(whole).memory(whole.dtype))
+        places = list(shown.shape), list(shown.stride()), shown.storage_offset()
+        found: Tensor = _aten.as_strided_scatter.default(whole, value, *places)
+        return found
 
     def _recorded(self, func: Any) -> Any:
         return copying_form(func) if self.copies else func
@@ -113,6 +128,128 @@ class View:
         return found
 
 
+class Layout(NamedTuple):
+    """The places of a tensor's elements in its memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Layout:
+        """That of a tensor."""
+        strides = tuple(tensor.stride())
+        return cls(tuple(tensor.shape), strides, tensor.storage_offset())
+
+    @property
+    def end(self) -> int:
+        """One past the last place."""
+        if 0 in self.shape:
+            return self.offset
+        steps = zip(self.shape, self.strides, strict=True)
+        return self.offset + 1 + sum((size - 1) * stride for size, stride in steps)
+
+    def memory(self, dtype: pellucid.dtype) -> Tensor:
+        """A tensor without data that has this layout."""
+        base = pellucid.empty(self.end, dtype=dtype, device="meta")
+        return base.as_strided(*self)
+
+    def copy_of(self, tensor: Tensor) -> Tensor:
+        """A copy of a tensor that has this layout, also in its layout."""
+        copy = tensor.clone()
+        if Layout.of(copy) == self:
+            return copy
+        return tensor.as_strided([self.end], [1], 0).clone().as_strided(*self)
+
+    def order(self) -> list[int]:
+        """The dims from the outermost in memory to the innermost."""
+        return sorted(
+            range(len(self.shape)),
+            key=lambda d: (self.strides[d], self.shape[d]),
+            reverse=True,
+        )
+
+    def holds(self, sizes: Sequence[int], strides: Sequence[int], offset: int) -> bool:
+        """Whether every place of a window is one of an element."""
+        if 0 in sizes:
+            return True
+        expected = 1
+        for dim in reversed(self.order()):
+            if self.shape[dim] > 1 and self.strides[dim] != expected:
+                return False
+            expected *= self.shape[dim]
+        end = Layout(tuple(sizes), tuple(strides), offset).end
+        return self.offset <= offset and end <= self.offset + prod(self.shape)
+
+
+class Window(View):
+    """A call of ``as_strided``, of the places of ``whole`` in the program's memory,
+    which later values may not have; ``offset``: that of what the call is made on.
+    """
+
+    def __init__(
+        self,
+        func: Any,
+        rest: Any,
+        kwargs: Any,
+        copies: bool,
+        whole: Tensor,
+        offset: int,
+    ) -> None:
+        names = [a.name for a in func._schema.arguments][1:]
+        given = {**dict(zip(names, rest, strict=False)), **kwargs}
+        if given.get("storage_offset") is not None:
+            offset = given["storage_offset"]
+        places = list(given["size"]), list(given["stride"]), offset
+        super().__init__(func, places, {}, None, copies)
+        self.layout = Layout.of(whole)
+
+    def of(self, whole: Tensor) -> Tensor:
+        """The view of ``whole``, as the trace calls it."""
+        if Layout.of(whole) == self.layout:
+            return super().of(whole)
+        found: Tensor = self._recorded(self.func)(self._flat(whole), *self._in_flat())
+        return found
+
+    def written(self, whole: Tensor, value: Tensor) -> Tensor:
+        """``whole`` with ``value`` in the elements of the view."""
+        sizes, strides, _ = self.rest
+        _require_injective(self.func, sizes, strides)
+        self._require_held()
+        scattered = _aten.as_strided_scatter.default
+        found: Tensor
+        if Layout.of(whole) == self.layout:
+            found = scattered(whole, value, *self.rest)
+            return found
+        order = self.layout.order()
+        shape = [self.layout.shape[dim] for dim in order]
+        flat = scattered(self._flat(whole), value, *self._in_flat())
+        back = sorted(range(len(order)), key=order.__getitem__)
+        found = self._recorded(_aten.view.default)(flat, shape)
+        return self._recorded(_aten.permute.default)(found, back)  # type: ignore[no-any-return]
+
+    def _flat(self, whole: Tensor) -> Tensor:
+        """The elements in the order of the memory that the program's tensor has."""
+        self._require_held()
+        ordered = self._recorded(_aten.permute.default)(whole, self.layout.order())
+        found: Tensor = _aten.clone.default(
+            ordered, memory_format=pellucid.contiguous_format
+        )
+        return self._recorded(_aten.view.default)(found, [-1])  # type: ignore[no-any-return]
+
+    def _in_flat(self) -> tuple[Any, Any, int]:
+        sizes, strides, offset = self.rest
+        return sizes, strides, offset - self.layout.offset
+
+    def _require_held(self) -> None:
+        if not self.layout.holds(*self.rest):
+            raise RuntimeError(
+                f"functionalize: {self.func} reaches memory outside of a written "
+                "tensor's elements, which has no value in a program without writes.\n"
+                "Give functionalize the whole tensor, or a clone() of the part."
+            )
+
+
 def op_name(func: Any) -> str:
     """The name of an op without its namespace."""
     name: str = func._schema.name.rpartition("::")[2]
@@ -136,23 +273,6 @@ def scatter_form(func: Any) -> Any:
     return found if _without(given, 1) == wanted else None
 
 
-def _placed(whole: Tensor, value: Tensor, shown: Tensor, memory: Tensor) -> Tensor:
-    """``whole`` with ``value`` where ``shown`` is in ``memory``."""
-    place = _place_along_one_dim(shown, memory)
-    found: Tensor
-    if place is None:
-        sizes, strides = list(shown.shape), list(shown.stride())
-        offset = shown.storage_offset()
-        found = _aten.as_strided_scatter.default(whole, value, sizes, strides, offset)
-    elif shown.dim() < memory.dim():
-        found = _aten.select_scatter.default(whole, value, *place)
-    else:
-        dim, start = place
-        end = start + shown.shape[dim]
-        found = _aten.slice_scatter.default(whole, value, dim, start, end)
-    return found
-
-
 def _place_along_one_dim(shown: Tensor, memory: Tensor) -> tuple[int, int] | None:
     """The dim and the index where ``shown`` begins, if it is one index of ``memory``
     along a dim, or a range of them.
@@ -168,10 +288,19 @@ def _place_along_one_dim(shown: Tensor, memory: Tensor) -> tuple[int, int] | Non
     return None
 
 
-def _is_injective(shown: Tensor) -> bool:
+def _require_injective(func: Any, shape: Sequence[int], strides: Sequence[int]) -> None:
+    if not _is_injective(shape, strides):
+        raise RuntimeError(
+            f"functionalize: {func} gives a view whose elements share memory, "
+            "so that a write to it has no defined result.\n"
+            "Write to a clone() of it, or to the tensor that it is a view of."
+        )
+
+
+def _is_injective(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether no two elements share memory."""
     reach = 0
-    for stride, size in sorted(zip(shown.stride(), shown.shape, strict=True)):
+    for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride <= reach:
             return False
         reach += stride * (size - 1)

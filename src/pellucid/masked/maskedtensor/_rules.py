@@ -124,10 +124,12 @@ def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
     if pellucid.is_grad_enabled() and target.requires_grad:
         raise RuntimeError("a masked tensor that requires grad is not changed in place")
     written = getattr(Tensor, func.__name__.partition(".")[0])
-    others = _masks(args)
+    others = _masks([*args, *kwargs.values()])
     if not all(pellucid.equal(target._masked_mask, other) for other in others):
         raise ValueError("Input masks must match.")
-    written(target._masked_data, *(data_of(each) for each in args), **kwargs)
+    given = [_map(data_of, each) for each in args]
+    options = {k: _map(data_of, each) for k, each in kwargs.items()}
+    written(target._masked_data, *given, **options)
     return target
 
 

@@ -61,10 +61,16 @@ def write(target: Tensor, found: Any, op: Any) -> Any:
             "the op that returns a new tensor"
         )
     into, source = split(target), split(found)
-    pairs = zip(into.pieces(), source.pieces(), strict=True)
-    if into.structure is source.structure:
-        pairs = zip([into.values], [source.values], strict=True)
-    for place, value in pairs:
+    if into.structure is source.structure and into.values.shape == source.values.shape:
+        into.values.copy_(source.values)
+        return target
+    places, values = into.pieces(), source.pieces()
+    if [each.shape for each in places] != [each.shape for each in values]:
+        raise RuntimeError(
+            f"{op._opname}: a nested tensor is written by one with examples of the "
+            "same size"
+        )
+    for place, value in zip(places, values, strict=True):
         place.copy_(value)
     return target
 

@@ -255,7 +255,7 @@ def resized(
     whole = made._replace(
         size=sizes, sparse_dims=sparse_dim, structure=(index,), values=value
     )
-    return cast(Tensor, _C._write_sparse(self, join(whole)))
+    return cast(Tensor, _C._replace_components(self, join(whole)))
 
 
 def resize_as(self: Tensor, template: Tensor) -> Tensor:

@@ -21,11 +21,9 @@ def _derived(op: Any) -> Callable[..., Any] | None:
 
 
 def _write(target: Any, result: Any, op: Any) -> Any:
-    if result is NotImplemented:
-        return result
     if facts.is_out(op) and not is_sparse(target) and target.shape != result.shape:
         target.resize_(result.shape)
     return write(target, result, op._opname)
 
 
-RULES = Rules(_derived, lambda function, op: function, _write, replaces=True)
+RULES = Rules(_derived, lambda function, op: function, _write)

@@ -29,4 +29,4 @@ def write(target: Any, result: Any, name: str) -> Any:
         )
     if result.layout is not target.layout:
         result = result.to_sparse(layout=target.layout)
-    return _C._write_sparse(target, result)
+    return _C._replace_components(target, result)
