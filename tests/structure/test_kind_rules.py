@@ -14,6 +14,7 @@ from pellucid._ops import facts
 from pellucid._ops.rules import Registry
 from pellucid.ao._quantized.answer import RULES as QUANTIZED
 from pellucid.ao._quantized.moves import move
+from pellucid.ao._quantized.rules import gives_bools
 from pellucid.masked.maskedtensor import _rules as of_masked
 from pellucid.nested._ops import mapping
 from pellucid.nested._ops import rules as of_nested
@@ -110,17 +111,17 @@ class _Seen(TorchDispatchMode):
 
 def test_no_mode_sees_how_a_declaration_is_read():
     aten = torch.ops.aten
-    facts.gives_bools.cache_clear()
+    gives_bools.cache_clear()
     with _Seen() as seen:
-        assert facts.gives_bools(aten.isnan.default)
-        assert facts.gives_bools(aten.lt.Tensor)
-        assert not facts.gives_bools(aten.sin.default)
+        assert gives_bools(aten.isnan.default)
+        assert gives_bools(aten.lt.Tensor)
+        assert not gives_bools(aten.sin.default)
     assert seen.ops == []
 
 
 def test_every_pointwise_op_says_whether_it_gives_bools():
     ops = filter(facts.is_pointwise, map(overload_of, REGISTRY))
-    found = {op._opname for op in ops if facts.gives_bools(op)}
+    found = {op._opname for op in ops if gives_bools(op)}
     assert {"eq", "isnan", "logical_and", "signbit"} <= found
     assert not {"sin", "where", "clamp", "bitwise_and"} & found
 

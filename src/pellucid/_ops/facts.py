@@ -113,19 +113,3 @@ def functional_form(op: OpOverload) -> OpOverload | None:
 
 def _arguments(op: OpOverload) -> list[tuple[str, str]]:
     return [(a.name, a.type) for a in op._schema.arguments if not a.is_out]
-
-
-@cache
-def gives_bools(op: OpOverload) -> bool:
-    """Whether a pointwise op gives bools of floats: comparisons, ``isnan``."""
-    from pellucid._decomp.registry import unseen
-    from pellucid.overrides import DisableTorchFunction
-
-    needed = [a for a in op._schema.arguments if not a.has_default]
-    with unseen(), DisableTorchFunction():
-        some = pellucid.empty(0, device="meta")
-        try:
-            found = op(*(some if a.type == "Tensor" else 1 for a in needed))
-        except (LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
-            return False
-    return isinstance(found, pellucid.Tensor) and found.dtype is pellucid.bool

@@ -8,9 +8,12 @@ in ``arithmetic.py`` and ``copies.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+import pellucid
+from pellucid import Tensor
+from pellucid._decomp.registry import unseen
 from pellucid._ops import facts
 from pellucid._ops.rules import Rules
 from pellucid.ao._quantized import moves
@@ -23,12 +26,25 @@ def compare(op: Any, *operands: Any) -> Any:
     return op(*given)
 
 
+@cache
+def gives_bools(op: Any) -> bool:
+    """Whether a pointwise op gives bools of floats: comparisons, ``isnan``."""
+    needed = [a for a in op._schema.arguments if not a.has_default]
+    with unseen():
+        some = pellucid.empty(0, device="meta")
+        try:
+            found = op(*(some if a.type == "Tensor" else 1 for a in needed))
+        except (LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
+            return False
+    return isinstance(found, Tensor) and found.dtype is pellucid.bool
+
+
 def _derived(op: Any) -> Callable[..., Any] | None:
     if op._schema.is_mutable:
         return None
     if facts.is_like(op):
         return partial(moves.same_sizes, op) if moves.is_copy(op) else None
-    if facts.is_pointwise(op) and facts.gives_bools(op):
+    if facts.is_pointwise(op) and gives_bools(op):
         return partial(compare, op)
     if op.is_view:
         return partial(moves.view, op)
