@@ -151,7 +151,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 void destroy(Generator* generator) { delete generator; }
 
 // Made at load: a fork takes its mutex, so no thread may be making it meanwhile.
-static Generator* const made = new Generator(default_mutex);
+static Generator* const made = new Generator(Generator::kDefaultSeed, default_mutex);
 
 Generator& default_generator() { return *made; }
 

@@ -17,8 +17,8 @@ struct Generator : RefCounted {
   static constexpr int kWords = 624;
   static constexpr size_t kStateBytes = 5056;  // PyTorch's layout
 
-  Generator() : Generator(own_mutex_) {}
-  explicit Generator(std::mutex& mutex) : mutex(mutex) { manual_seed(kDefaultSeed); }
+  explicit Generator(uint64_t seed = kDefaultSeed) : Generator(seed, own_mutex_) {}
+  Generator(uint64_t seed, std::mutex& mutex) : mutex(mutex) { manual_seed(seed); }
 
   // All of these lock, except the `_locked` ones, which require the caller to hold `mutex`.
   void manual_seed(uint64_t seed);

@@ -13,13 +13,15 @@ FORK_SAFE = r"ForkSafe(?:\w+)?Mutex"
 AT_NAMESPACE_SCOPE = re.compile(
     rf"^(?:static )?{FORK_SAFE} \w+(?:\[.*\])?;", re.MULTILINE
 )
-MOST_HELD = 32  # ThreadSanitizer follows 64 per thread, and each fork takes all
+MOST_HELD = 32  # each fork takes all, and ThreadSanitizer follows 64 per thread
 AT_A_FORK = {"held", "replaced", "left", "not"}
 
 
 def mutexes(text, kind):
     """The names of members, statics and globals that are mutexes of a kind."""
-    declared = re.compile(rf"(?<!extern ){kind} (\w+)\s*(?:;|\{{|=|\[)|(\w+) = new {kind}\b")
+    declared = re.compile(
+        rf"(?<!extern ){kind} (\w+)\s*(?:;|\{{|=|\[)|(\w+) = new {kind}\b"
+    )
     return [name or pointer for name, pointer in declared.findall(text)]
 
 
@@ -54,7 +56,9 @@ def test_declarations_are_found_and_uses_are_not():
     void f(std::mutex& given);
     """
     assert mutexes(text, PLAIN) == ["mutex", "held_", "shared"]
-    text = "ForkSafeMutex one; static ForkSafeRecursiveMutex two; ForkSafeMutex three[4];"
+    text = (
+        "ForkSafeMutex one; static ForkSafeRecursiveMutex two; ForkSafeMutex three[4];"
+    )
     assert mutexes(text, FORK_SAFE) == ["one", "two", "three"]
 
 
