@@ -30,7 +30,7 @@ struct Write {
 };
 
 constexpr size_t kRememberedWrites = 4096;
-ForkSafeMutex writes_mutex;
+FORK_SAFE ForkSafeMutex writes_mutex;
 std::deque<Write>& writes() {
   static auto* remembered = new std::deque<Write>;  // never destroyed: threads may outlive the program's end
   return *remembered;
@@ -117,7 +117,7 @@ void after_op(const OpCall& call, Key key, bool failed, void*) {
 
 void before_op(const OpCall&, Key, void*) {}
 
-ForkSafeMutex observer_mutex;
+FORK_SAFE ForkSafeMutex observer_mutex;
 int threads_in_mode = 0, observer = 0;
 
 void observe(bool enabled) {

@@ -41,7 +41,7 @@ void discard_to_system(void* part, size_t nbytes) {
   if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
 }
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 
 // Blocks outside every thread's lists, and the state that all threads share. Never destroyed: tensors may outlive
 // static destructors.

@@ -13,7 +13,7 @@
 namespace pellucid {
 namespace {
 
-ForkSafeMutex adding;
+FORK_SAFE ForkSafeMutex adding;
 
 constexpr int kFirst = static_cast<int>(DeviceType::PrivateUse);
 constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;

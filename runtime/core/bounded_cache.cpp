@@ -9,7 +9,7 @@ namespace pellucid {
 namespace {
 
 constexpr int kBits = 2;
-ForkSafeMutex stripes[1 << kBits];
+FORK_SAFE ForkSafeMutex stripes[1 << kBits];
 
 }  // namespace
 

@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, DeviceType> kNames[] = {
     {"mps", DeviceType::MPS},       {"meta", DeviceType::Meta},        {"hpu", DeviceType::HPU},
     {"mtia", DeviceType::MTIA},     {kUnnamed, DeviceType::PrivateUse}};
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct UserBackends {
   std::string names[kUserBackends];  // empty: unnamed
 };

@@ -13,7 +13,7 @@ namespace pellucid {
 
 namespace {
 
-ForkSafeMutex mutex;  // of all ledgers
+FORK_SAFE ForkSafeMutex mutex;  // of all ledgers
 
 }  // namespace
 

@@ -32,7 +32,7 @@ struct NameHash {
 };
 
 // Records are made at import and rarely later, so one lock suffices. Never destroyed.
-ForkSafeRecursiveMutex mutex;
+FORK_SAFE ForkSafeRecursiveMutex mutex;
 struct Registry {
   std::deque<OpRecord> records;
   std::deque<Registration> registrations;  // by record id

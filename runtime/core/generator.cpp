@@ -13,7 +13,7 @@
 namespace pellucid {
 namespace {
 
-ForkSafeMutex default_mutex;
+FORK_SAFE ForkSafeMutex default_mutex;
 
 constexpr int kShift = 397;
 

@@ -71,7 +71,7 @@ struct Mapping {
 };
 
 // The objects that this process has mapped.
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct OpenMemory {
   std::map<Identity, Mapping*> mappings;
 };

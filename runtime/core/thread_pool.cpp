@@ -249,7 +249,6 @@ void forget_threads_after_fork() {
   shared_state.store(fresh, std::memory_order_release);
   num_forks.fetch_add(1, std::memory_order_relaxed);
 }
-const AtFork forks(nullptr, nullptr, forget_threads_after_fork);
 
 Shared& shared() {
   if (Shared* existing = shared_state.load(std::memory_order_acquire)) [[likely]]
@@ -314,5 +313,7 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
   }
   return finish(job);
 }
+
+void forget_threads_at_forks() { at_fork(nullptr, nullptr, forget_threads_after_fork); }
 
 }  // namespace pellucid

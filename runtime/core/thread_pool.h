@@ -19,6 +19,8 @@ constexpr int64_t kParallelGrain = 32768;
 
 int num_threads();
 void set_num_threads(int count);  // raises a Runtime error below 1
+// The child of a fork runs alone from now on, until it asks for threads. Called when the runtime is loaded.
+void forget_threads_at_forks();
 
 using BlockFunction = int64_t (*)(void* context, int64_t block);
 // Runs blocks 0 .. num_blocks-1. Returns the non-zero status of the lowest failing block, or 0; rethrows its exception.

@@ -47,7 +47,7 @@ void watch_faults() {
 
 uint64_t round_up(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-ForkSafeMutex mutex;  // of the memories of all devices
+FORK_SAFE ForkSafeMutex mutex;  // of the memories of all devices
 
 // First fit over an arena of inaccessible pages; each block is followed by a guard page.
 class Memory {

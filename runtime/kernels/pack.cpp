@@ -30,7 +30,7 @@ struct OpenPack {
 };
 
 // Mappings live as long as the process: kernels may be called until the end.
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Packs {
   std::vector<OpenPack> list;
 };

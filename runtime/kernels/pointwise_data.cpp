@@ -12,7 +12,7 @@ namespace pellucid {
 
 namespace {
 
-ForkSafeMutex adding;  // functions to any op
+FORK_SAFE ForkSafeMutex adding;  // functions to any op
 
 void set_dense_strides(const ElementFunction& function) {
   for (int k = 0; k < function.num_outputs + function.num_inputs; ++k) {

@@ -133,7 +133,7 @@ const Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) cons
   return first;
 }
 
-static ForkSafeMutex mutex;
+FORK_SAFE static ForkSafeMutex mutex;
 
 // The plans of one type that are remembered; used under the mutex.
 template <class T>

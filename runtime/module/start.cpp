@@ -8,6 +8,7 @@
 
 #include "autograd/handler.h"
 #include "core/named_ops.h"
+#include "core/thread_pool.h"
 #include "intrinsics/kernels.h"
 #include "kernels/pack.h"
 #include "library/fourier.h"
@@ -22,6 +23,8 @@
 #include "plan/tile_program.h"
 #include "python/object.h"
 #include "python/tensor_object.h"
+#include "threads/fork_safe_mutex.h"
+#include "timeline/session.h"
 #include "transforms/handler.h"
 
 namespace pellucid::python {
@@ -111,6 +114,9 @@ PyObject* start(PyObject*, PyObject* directory) {
     const char* text = PyUnicode_AsUTF8(directory);
     if (!text) raise_python();
     const std::string folder = text;
+    take_mutexes_at_forks();
+    forget_threads_at_forks();
+    forget_sessions_at_forks();
     install_tile_interpreter();
     register_sort_routines();
     register_factorizations();

@@ -94,7 +94,7 @@ uint64_t places_of(const OpCall& call) {
   return bits;
 }
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Derivations {
   std::unordered_map<const OpRecord*, Derivation> by_op;
 };

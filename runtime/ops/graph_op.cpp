@@ -20,7 +20,7 @@
 
 namespace pellucid {
 
-ForkSafeRecursiveMutex filling;
+FORK_SAFE ForkSafeRecursiveMutex filling;
 
 namespace {
 

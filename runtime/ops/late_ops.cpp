@@ -25,7 +25,7 @@ BoxedKernel run_composite = nullptr;
 
 namespace {
 
-ForkSafeRecursiveMutex mutex;
+FORK_SAFE ForkSafeRecursiveMutex mutex;
 struct LateOps {
   std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its encoded records
   std::vector<LateBinding> bindings;

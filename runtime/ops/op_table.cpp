@@ -34,7 +34,7 @@ namespace pellucid {
 
 namespace {
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct OpTable {
   std::deque<FrozenOp> ops;        // stable addresses
   std::vector<FrozenOp*> by_id;    // by record id

@@ -13,7 +13,7 @@ namespace pellucid {
 
 namespace {
 
-ForkSafeMutex mutex;  // of all tables
+FORK_SAFE ForkSafeMutex mutex;  // of all tables
 
 }  // namespace
 

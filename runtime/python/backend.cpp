@@ -18,7 +18,7 @@
 namespace pellucid::python {
 namespace {
 
-ForkSafeMutex mutex;  // of the blocks of all backends
+FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 
 // A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMostForms = 4096;
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Forms {
   std::deque<AnchorForm> forms;
   std::unordered_multimap<uint64_t, const AnchorForm*> by_hash;

@@ -69,7 +69,7 @@ struct KeyHash {
   }
 };
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Table {
   std::deque<GroupEntry> entries;
   std::unordered_map<std::vector<uint64_t>, GroupEntry*, KeyHash> by_key;

@@ -16,7 +16,7 @@ constexpr size_t kMostEvents = 4096;
 
 // All recorders, and those whose threads have ended. None is freed: another thread may be about to run one that it
 // found in the registry or in a recorded value. A new thread takes one that is unused.
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Registry {
   std::vector<Recorder*> recorders, unused;
 };

@@ -22,7 +22,7 @@ namespace {
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
 // Two threads may write to one tensor: its memory is taken by one of them.
-ForkSafeMutex taking;
+FORK_SAFE ForkSafeMutex taking;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Handlers of forks, registered when the runtime is loaded: as a variable of namespace scope.
+// Handlers of forks.
 #pragma once
 
 #include <pthread.h>
@@ -7,10 +7,8 @@
 
 namespace pellucid {
 
-struct AtFork {
-  AtFork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-    if (pthread_atfork(before, in_parent, in_child) != 0) throw std::bad_alloc();  // its only failure
-  }
-};
+inline void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  if (pthread_atfork(before, in_parent, in_child) != 0) throw std::bad_alloc();  // its only failure
+}
 
 }  // namespace pellucid

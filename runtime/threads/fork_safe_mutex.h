@@ -5,9 +5,9 @@
 // one and wait for another. It holds the GIL meanwhile, and os.fork also holds the import lock. So the holder of such
 // a mutex must not wait for either, nor fork. Locking and unlocking cost the same as for the plain mutex.
 //
-// They are variables of namespace scope, so few, made when the runtime is loaded and never destroyed. A static object
-// that a function makes at its first call must be made under such a mutex: the child of a fork would wait forever for
-// another thread that was making it.
+// They are variables of namespace scope, declared with FORK_SAFE: few, constant-initialised, never destroyed, and found
+// by the linker, which places them in one section. A static object that a function makes at its first call must be
+// made under such a mutex: the child of a fork would wait forever for another thread that was making it.
 //
 // The other choice is to replace a mutex in the child (core/thread_pool.cpp), if the state it protects belongs to
 // threads that the child does not have.
@@ -17,35 +17,35 @@
 #include <new>
 #include <type_traits>
 
+// Begins the declaration of a ForkSafeMutex or an array of them.
+#define FORK_SAFE [[gnu::section("fork_safe")]] constinit
+
 namespace pellucid {
 
-// The entry of a mutex in the list of those that a fork takes. The list only grows, while the runtime is loaded.
-class ForkEntry {
- public:
+// Registers the handlers of forks, once. Called when the runtime is loaded, before other handlers are registered, so
+// that these find the mutexes unlocked in the child.
+void take_mutexes_at_forks();
+
+// What a fork does with a mutex.
+struct ForkEntry {
   struct Operations {
     bool (*try_lock)(void* mutex);
     void (*unlock)(void* mutex), (*unlock_in_child)(void* mutex);
   };
-  ForkEntry(void* mutex, const Operations& operations);
-  ForkEntry(const ForkEntry&) = delete;
-  ForkEntry& operator=(const ForkEntry&) = delete;
-
- private:
-  friend class ForkList;
-  void* const mutex_;
-  const Operations& operations_;
-  const ForkEntry* next_;
+  void* mutex;
+  const Operations* operations;
 };
 
 template <class Mutex>
-class alignas(64) ForkSafe : public Mutex {  // a cache line of its own
+class alignas(64) ForkSafe : ForkEntry, public Mutex {  // a cache line of its own
  public:
-  ForkSafe() : entry_(static_cast<Mutex*>(this), kOperations) {
+  constexpr ForkSafe() : ForkEntry{static_cast<Mutex*>(this), &kOperations} {
     static_assert(std::is_trivially_destructible_v<ForkSafe>, "threads may outlive the end of main");
+    static_assert(sizeof(ForkSafe) == alignof(ForkSafe), "the section is read line by line");
   }
 
  private:
-  static constexpr ForkEntry::Operations kOperations = {
+  static constexpr Operations kOperations = {
       [](void* mutex) { return static_cast<Mutex*>(mutex)->try_lock(); },
       [](void* mutex) { static_cast<Mutex*>(mutex)->unlock(); },
       [](void* mutex) {
@@ -54,7 +54,6 @@ class alignas(64) ForkSafe : public Mutex {  // a cache line of its own
         else static_cast<Mutex*>(mutex)->unlock();
       },
   };
-  ForkEntry entry_;
 };
 
 using ForkSafeMutex = ForkSafe<std::mutex>;

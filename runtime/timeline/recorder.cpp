@@ -49,7 +49,7 @@ ThreadTimeline::ThreadTimeline()
   return own_timeline = made;
 }
 
-static ForkSafeMutex mutex;
+FORK_SAFE static ForkSafeMutex mutex;
 
 const char* shared_text(std::string_view text) {
   const std::lock_guard lock(mutex);

@@ -16,7 +16,7 @@ struct Session {
   ClockReading begin;
 };
 
-ForkSafeMutex mutex;
+FORK_SAFE ForkSafeMutex mutex;
 struct Registry {
   std::vector<ThreadTimeline*> timelines;
   std::map<uint64_t, Session> sessions;
@@ -45,7 +45,6 @@ void forget_sessions() {
   all.sessions.clear();
   publish(all);
 }
-const AtFork forks(nullptr, nullptr, forget_sessions);
 
 // Before the first session: discards what earlier sessions left, and the lists of threads that have ended.
 void clear_lists(Registry& all) {
@@ -147,5 +146,7 @@ void watch_less(uint32_t what) {
   --all.others[what];
   publish(all);
 }
+
+void forget_sessions_at_forks() { at_fork(nullptr, nullptr, forget_sessions); }
 
 }  // namespace pellucid

@@ -28,5 +28,6 @@ SessionEvents stop_session(uint64_t number);
 // Change the watch word, which observers and sessions share.
 void watch_more(uint32_t what);
 void watch_less(uint32_t what);
+void forget_sessions_at_forks();  // called when the runtime is loaded
 
 }  // namespace pellucid

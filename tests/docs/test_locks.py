@@ -9,9 +9,9 @@ PAGE = ROOT / "docs" / "threads-and-locks.md"
 ROW = re.compile(r"^\| `([\w/.]+: \w+)` \| [^|]+ \| (\w+)[^|]* \|$", re.MULTILINE)
 PLAIN = r"std::(?:\w+_)?mutex"
 FORK_SAFE = r"ForkSafe(?:\w+)?Mutex"
-# Made when the runtime is loaded, whichever function runs first.
+# Constant-initialised, in the section that a fork reads.
 AT_NAMESPACE_SCOPE = re.compile(
-    rf"^(?:static )?{FORK_SAFE} \w+(?:\[.*\])?;", re.MULTILINE
+    rf"^FORK_SAFE (?:static )?{FORK_SAFE} \w+(?:\[.*\])?;", re.MULTILINE
 )
 MOST_HELD = 32  # each fork takes all, and ThreadSanitizer follows 64 per thread
 AT_A_FORK = {"held", "replaced", "left", "not"}

@@ -8,6 +8,7 @@
 #include "core/dispatcher.h"
 #include "core/generator.h"
 #include "core/thread_pool.h"
+#include "threads/fork_safe_mutex.h"
 
 using namespace pellucid;
 
@@ -113,6 +114,8 @@ TEST(parallel_blocks_run_once_each_and_report_the_lowest_failure) {
 }
 
 TEST(the_child_of_a_fork_runs_alone) {
+  take_mutexes_at_forks();
+  forget_threads_at_forks();
   set_num_threads(3);
   parallel_blocks(10, [](int64_t) {});
   const pid_t child = fork();

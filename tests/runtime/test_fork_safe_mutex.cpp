@@ -1,7 +1,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <thread>
 
@@ -24,8 +23,8 @@ bool exits_normally_in_child(void (*work)()) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-std::array<ForkSafeMutex, 2> pair;
-ForkSafeRecursiveMutex recursive;
+FORK_SAFE ForkSafeMutex pair[2];
+FORK_SAFE ForkSafeRecursiveMutex recursive;
 int both = 0, equal = 0;  // the holder of both mutexes of the pair adds one to each
 
 void hold_everything() {
@@ -38,6 +37,7 @@ void hold_everything() {
 }  // namespace
 
 TEST(a_child_finds_mutexes_of_other_threads_unlocked_and_their_state_consistent) {
+  take_mutexes_at_forks();
   std::atomic<bool> stops{false};
   std::thread writer([&] {
     while (!stops) {
@@ -59,6 +59,7 @@ TEST(a_child_finds_mutexes_of_other_threads_unlocked_and_their_state_consistent)
 }
 
 TEST(forks_of_several_threads_do_not_wait_for_each_other_forever) {
+  take_mutexes_at_forks();
   std::atomic<int> normal{0};
   const auto fork_often = [&] {
     for (int k = 0; k < 20; ++k) normal += exits_normally_in_child(hold_everything);
