@@ -14,7 +14,7 @@
 #include "kernels/copy.h"
 #include "kernels/layout.h"
 #include "ops/derivatives.h"
-#include "ops/filling.h"
+#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
@@ -183,13 +183,15 @@ DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
   return plan;
 }
 
+ForkSafeMutex adding;  // derivatives to any join
+
 SharedPlan find_join_derivative(const OpCall& call, uint64_t needs_grad) {
   constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered with 16 bits
   const Join join(call);
   const size_t count = pieces_of(call).size();
   if (!join || count > kMaxCount) return find_derivative(call, needs_grad);
   JoinData& data = data_of(call);
-  std::lock_guard lock(filling);
+  const std::lock_guard lock(adding);
   auto found = data.derivatives.find(join.dim());
   if (found == data.derivatives.end())
     found = data.derivatives.emplace(join.dim(), plan_of_parts(data, join.dim())).first;
