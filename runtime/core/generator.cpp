@@ -3,9 +3,11 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 
 #include "core/error.h"
 #include "threads/fork_safe_mutex.h"
@@ -150,9 +152,13 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
 
 void destroy(Generator* generator) { delete generator; }
 
-// Made at load: a fork takes its mutex, so no thread may be making it meanwhile.
-static Generator* const made = new Generator(Generator::kDefaultSeed, default_mutex);
-
-Generator& default_generator() { return *made; }
+Generator& default_generator() {
+  static constinit std::atomic<Generator*> made{nullptr};
+  if (Generator* known = made.load(std::memory_order_acquire)) [[likely]]
+    return *known;
+  auto fresh = std::make_unique<Generator>(Generator::kDefaultSeed, default_mutex);
+  Generator* first = nullptr;  // another thread may be faster
+  return *(made.compare_exchange_strong(first, fresh.get()) ? fresh.release() : first);
+}
 
 }  // namespace pellucid

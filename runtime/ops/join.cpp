@@ -183,7 +183,7 @@ DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
   return plan;
 }
 
-ForkSafeMutex adding;  // derivatives to any join
+FORK_SAFE ForkSafeMutex adding;  // derivatives to any join
 
 SharedPlan find_join_derivative(const OpCall& call, uint64_t needs_grad) {
   constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered with 16 bits

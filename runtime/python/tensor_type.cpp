@@ -43,16 +43,19 @@ void add_tensor_attributes(PyGetSetDef* attributes) {
   PyType_Modified(&tensor_base_type);
 }
 
-static std::vector<const char*> questions;
+static std::vector<const char*>& questions() {
+  static auto* names = new std::vector<const char*>;
+  return *names;
+}
 
 void add_tensor_questions(PyMethodDef* methods) {
   add_tensor_methods(methods);
-  for (PyMethodDef* method = methods; method->ml_name; ++method) questions.push_back(method->ml_name);
+  for (PyMethodDef* method = methods; method->ml_name; ++method) questions().push_back(method->ml_name);
 }
 
 void add_tensor_questions(PyGetSetDef* attributes) {
   add_tensor_attributes(attributes);
-  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) questions.push_back(attribute->name);
+  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) questions().push_back(attribute->name);
 }
 
 namespace {
@@ -162,7 +165,7 @@ PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* tensor_questions(PyObject*, PyObject*) {
   return guarded([] {
     Object names = own(PyList_New(0));
-    for (const char* name : questions) checked(PyList_Append(names.get(), own(PyUnicode_FromString(name)).get()));
+    for (const char* name : questions()) checked(PyList_Append(names.get(), own(PyUnicode_FromString(name)).get()));
     return names.leak();
   });
 }

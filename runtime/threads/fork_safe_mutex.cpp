@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -23,25 +24,25 @@ namespace {
 template <class Visit>
 size_t for_each_mutex(Visit visit) {
   size_t count = 0;
-  for (char* line = __start_fork_safe; line < __stop_fork_safe; line += alignof(ForkSafeMutex), ++count)
-    if (!visit(*reinterpret_cast<const ForkEntry*>(line))) break;
+  for (char* line = __start_fork_safe; line < __stop_fork_safe; line += alignof(ForkSafeMutex), ++count) {
+    auto& entry = *reinterpret_cast<ForkEntry*>(line);
+    const bool goes_on = entry.is_recursive ? visit(static_cast<ForkSafeRecursiveMutex&>(entry))
+                                            : visit(static_cast<ForkSafeMutex&>(entry));
+    if (!goes_on) break;
+  }
   return count;
-}
-
-void release_first(size_t count) {
-  for_each_mutex([&](const ForkEntry& entry) {
-    if (count == 0) return false;
-    entry.operations->unlock(entry.mutex);
-    return --count > 0;
-  });
 }
 
 // All or none.
 bool take_all() {
   bool has_all = true;
-  const size_t taken = for_each_mutex(
-      [&](const ForkEntry& entry) { return has_all = entry.operations->try_lock(entry.mutex); });
-  if (!has_all) release_first(taken);
+  size_t taken = for_each_mutex([&](auto& mutex) { return has_all = mutex.try_lock(); });
+  if (!has_all)
+    for_each_mutex([&](auto& mutex) {
+      if (taken == 0) return false;
+      mutex.unlock();
+      return --taken > 0;
+    });
   return has_all;
 }
 
@@ -62,15 +63,19 @@ void hold() {
 }
 
 void release() {
-  for_each_mutex([](const ForkEntry& entry) {
-    entry.operations->unlock(entry.mutex);
+  for_each_mutex([](auto& mutex) {
+    mutex.unlock();
     return true;
   });
 }
 
+// A recursive mutex knows its owner by a number that the thread no longer has in the child.
+void release_one_in_child(std::mutex& mutex) { mutex.unlock(); }
+void release_one_in_child(std::recursive_mutex& mutex) { new (&mutex) std::recursive_mutex; }
+
 void release_in_child() {
-  for_each_mutex([](const ForkEntry& entry) {
-    entry.operations->unlock_in_child(entry.mutex);
+  for_each_mutex([](auto& mutex) {
+    release_one_in_child(mutex);
     return true;
   });
 }

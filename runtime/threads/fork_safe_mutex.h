@@ -14,7 +14,6 @@
 #pragma once
 
 #include <mutex>
-#include <new>
 #include <type_traits>
 
 // Begins the declaration of a ForkSafeMutex or an array of them.
@@ -26,34 +25,17 @@ namespace pellucid {
 // that these find the mutexes unlocked in the child.
 void take_mutexes_at_forks();
 
-// What a fork does with a mutex.
+// The beginning of each line of the section. Plain mutexes are all zeros.
 struct ForkEntry {
-  struct Operations {
-    bool (*try_lock)(void* mutex);
-    void (*unlock)(void* mutex), (*unlock_in_child)(void* mutex);
-  };
-  void* mutex;
-  const Operations* operations;
+  const bool is_recursive = false;
 };
 
 template <class Mutex>
-class alignas(64) ForkSafe : ForkEntry, public Mutex {  // a cache line of its own
- public:
-  constexpr ForkSafe() : ForkEntry{static_cast<Mutex*>(this), &kOperations} {
+struct alignas(64) ForkSafe : ForkEntry, Mutex {  // a cache line of its own
+  constexpr ForkSafe() : ForkEntry{std::is_same_v<Mutex, std::recursive_mutex>} {
     static_assert(std::is_trivially_destructible_v<ForkSafe>, "threads may outlive the end of main");
     static_assert(sizeof(ForkSafe) == alignof(ForkSafe), "the section is read line by line");
   }
-
- private:
-  static constexpr Operations kOperations = {
-      [](void* mutex) { return static_cast<Mutex*>(mutex)->try_lock(); },
-      [](void* mutex) { static_cast<Mutex*>(mutex)->unlock(); },
-      [](void* mutex) {
-        // A recursive mutex knows its owner by a number that the thread no longer has in the child.
-        if constexpr (std::is_same_v<Mutex, std::recursive_mutex>) new (mutex) Mutex;
-        else static_cast<Mutex*>(mutex)->unlock();
-      },
-  };
 };
 
 using ForkSafeMutex = ForkSafe<std::mutex>;

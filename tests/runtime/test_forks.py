@@ -73,7 +73,7 @@ def test_a_child_uses_what_a_thread_was_using_for_the_first_time():
         import time
 
         given = torch.ones(1 << 16)
-        torch.fft.fft(given.double())  # imports; floats have their own plans
+        torch.fft.fft(given[:8])  # traces: Python's own locks stay as they were
 
         def transform():
             torch.fft.fft(given)
