@@ -16,6 +16,8 @@ from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.key import ListKey, TensorKey
 from pellucid_compiler.ir.evaluate import round_to_bfloat16
 from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.primitives import LOOP
+from pellucid_compiler.ir.traversal import conditions_checked
 
 MAX_CALLS = 2
 INDEX_NAMES = ("index", "indices", "target", "targets", "sorted_sequence", "repeats")
@@ -340,12 +342,21 @@ def differentiable_inputs(graph):
 
 
 def refuses_derivative(graph, operand):
-    """Whether the op refuses a derivative with respect to an operand, as in PyTorch."""
+    """Whether the op refuses a derivative with respect to an operand, as in PyTorch:
+    when it is derived, or when it runs.
+    """
     try:
-        transforms.jvp(graph, [operand])
+        tangent = transforms.jvp(graph, [operand])
     except NotImplementedError:
         return True
-    return False
+    bodies = [
+        store.body
+        for node in tangent.nodes
+        if node.primitive is LOOP
+        for store in node.attrs.stores
+    ]
+    checks = [check for check, _ in conditions_checked(*bodies)]
+    return any(check.error is NotImplementedError for check in checks)
 
 
 def random_words(graph, call):

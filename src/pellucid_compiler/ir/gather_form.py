@@ -33,7 +33,7 @@ from pellucid_compiler.ir.expr import (
     select,
 )
 from pellucid_compiler.ir.primitives.loop import Store
-from pellucid_compiler.ir.traversal import axes_of, rewrite
+from pellucid_compiler.ir.traversal import axes_of, loads, rewrite
 
 
 class GatherForm(NamedTuple):
@@ -165,11 +165,12 @@ class _Solver:
         )
 
     def _solve_coordinate(self, d: int) -> bool:
-        index = self._put(self.store.place[d])
+        place = self.store.place[d]
+        if not self.store.drop and any(not axes_of(e) for e in loads(place)):
+            return False  # one index for all points, which the store checks
+        index = self._put(place)
         free = sorted(a for a in axes_of(index) if a < self.count)
         free = [a for a in free if a not in self.solved]
-        if is_loaded(index) and not self.store.drop:
-            return False  # the store checks it
         if not free:
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
