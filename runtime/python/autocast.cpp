@@ -1,8 +1,8 @@
 // This thread's autocast settings, for amp/autocast_mode.py.
+#include "transforms/autocast.h"
 #include "python/boundary.h"
 #include "python/contexts.h"
 #include "python/types.h"
-#include "transforms/autocast.h"
 
 namespace pellucid::python {
 namespace {
