@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.distributed.ranks import names_left
+
 ROOT = Path(__file__).parents[2]
 LIMIT = 60  # time limit of a survivor in seconds, on a loaded machine with two cores
 FOLDERS = 3  # checkpoints in turn
@@ -224,10 +226,7 @@ def _check_end(started, store):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, 0)
             raise AssertionError("a process of a rank's session has stayed")
-    # Other tests run at the same time and may use named shared memory.
-    own = tuple(f"pellucid_{process.pid}_" for process in started)
-    left = [name for name in os.listdir("/dev/shm") if name.startswith(own)]
-    assert not left, left
+    assert names_left(started) == []
     if store != "file":
         socket.create_server(("127.0.0.1", int(store))).close()
 

@@ -133,9 +133,17 @@ def run_command(command, **environment):
         started.close()
 
 
+def names_left(processes):
+    """The shared memory that ended processes left by name. Other tests run at the same
+    time and may use some, too.
+    """
+    own = tuple(f"pellucid_{process.pid}_" for process in processes)
+    return [name for name in os.listdir("/dev/shm") if name.startswith(own)]
+
+
 def run_all(commands, killed=(), **environment):
     """The outputs of commands that run together; all must succeed except those
-    ``killed``.
+    ``killed``, and leave no shared memory.
     """
     started = []
     try:
@@ -149,6 +157,7 @@ def run_all(commands, killed=(), **environment):
         for rank, process in enumerate(started):
             expected = -signal.SIGKILL if rank in killed else 0
             assert process.returncode == expected, shown
+        assert names_left(started) == []
         return outputs
     finally:
         for process in started:

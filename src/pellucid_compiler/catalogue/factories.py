@@ -19,12 +19,7 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
-from pellucid_compiler.ir.dtypes import (
-    complex_dtype,
-    is_complex,
-    is_integer,
-    shown_dtype,
-)
+from pellucid_compiler.ir.dtypes import complex_dtype, is_complex, is_integer
 
 _OPTIONS = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -181,12 +176,13 @@ def range_op(start, end, dtype, layout, device, pin_memory):
 
 
 def _range(start, end, step, dtype):
-    dtype = dtype or _dtype_of_number(start, end, step)
+    numbers = "real numbers" if dtype is None else "real dtypes"
     require(
-        not is_complex(dtype),
-        f"\"arange_cpu\" not implemented for '{shown_dtype(dtype)}'",
-        error=NotImplementedError,
+        not is_complex(dtype or _dtype_of_number(start, end, step)),
+        f"arange takes {numbers}, not complex ones",
+        error=RuntimeError if dtype is None else NotImplementedError,
     )
+    dtype = dtype or _dtype_of_number(start, end, step)
     if dtype == "int64":
         start, end, step = (to(n, dtype) for n in (start, end, step))
     require(step != 0, "arange: step must not be 0")
