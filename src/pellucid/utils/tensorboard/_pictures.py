@@ -95,7 +95,7 @@ def figure_to_image(figures: Any, close: bool = True) -> Array:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     def drawn(figure: Any) -> Array:
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)  # has types only where it is installed
         canvas.draw()
         pixels = np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1).copy()
         if close:
