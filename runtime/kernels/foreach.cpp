@@ -120,8 +120,8 @@ class ForeachRun {
     return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
 
-  // Lists are zipped element by element; an empty list means that the argument is not given: the body says if it
-  // does without (`spared` of declarations).
+  // Lists are zipped element by element; an empty list means that the argument is not given. Tracing refuses that
+  // for lists that the op requires (`optional_lists` of declarations).
   void check_lengths() {
     for (int i = 0; i < data_.num_arguments; ++i)
       if (is_list(call_.args[i])) length_ = std::max(length_, call_.args[i].length);

@@ -148,7 +148,7 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
 }
 
 constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
-PyMethodDef questions[] = {
+PyMethodDef queries[] = {
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(size)), kFast,
      "size(dim=None): all sizes, or that of one dimension."},
     {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(stride)), kFast,
@@ -184,7 +184,7 @@ PyMethodDef methods[] = {
 }  // namespace
 
 void add_geometry_methods() {
-  add_tensor_questions(questions);
+  add_tensor_queries(queries);
   add_tensor_methods(methods);
 }
 

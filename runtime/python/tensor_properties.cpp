@@ -128,7 +128,7 @@ int put_data(PyObject* self, PyObject* value, void*) {
 
 #define READ_ONLY(name, function, doc) {name, function, nullptr, doc, nullptr}
 
-PyGetSetDef questions[] = {
+PyGetSetDef queries[] = {
     READ_ONLY("shape", get_shape, "The sizes, as a Size."),
     READ_ONLY("dtype", get_dtype, "The type of the elements."),
     READ_ONLY("device", get_device, "Where the memory is."),
@@ -191,7 +191,7 @@ PyMethodDef methods[] = {
 }  // namespace
 
 void add_tensor_properties() {
-  add_tensor_questions(questions);
+  add_tensor_queries(queries);
   add_tensor_attributes(attributes);
   add_tensor_methods(methods);
 }

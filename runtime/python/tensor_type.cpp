@@ -43,19 +43,19 @@ void add_tensor_attributes(PyGetSetDef* attributes) {
   PyType_Modified(&tensor_base_type);
 }
 
-static std::vector<const char*>& questions() {
+static std::vector<const char*>& queries() {
   static auto* names = new std::vector<const char*>;
   return *names;
 }
 
-void add_tensor_questions(PyMethodDef* methods) {
+void add_tensor_queries(PyMethodDef* methods) {
   add_tensor_methods(methods);
-  for (PyMethodDef* method = methods; method->ml_name; ++method) questions().push_back(method->ml_name);
+  for (PyMethodDef* method = methods; method->ml_name; ++method) queries().push_back(method->ml_name);
 }
 
-void add_tensor_questions(PyGetSetDef* attributes) {
+void add_tensor_queries(PyGetSetDef* attributes) {
   add_tensor_attributes(attributes);
-  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) questions().push_back(attribute->name);
+  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) queries().push_back(attribute->name);
 }
 
 namespace {
@@ -162,16 +162,16 @@ PyObject* swap_tensor_impl(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-PyObject* tensor_questions(PyObject*, PyObject*) {
+PyObject* tensor_queries(PyObject*, PyObject*) {
   return guarded([] {
     Object names = own(PyList_New(0));
-    for (const char* name : questions()) checked(PyList_Append(names.get(), own(PyUnicode_FromString(name)).get()));
+    for (const char* name : queries()) checked(PyList_Append(names.get(), own(PyUnicode_FromString(name)).get()));
     return names.leak();
   });
 }
 
 PyMethodDef functions[] = {
-    {"_tensor_questions", tensor_questions, METH_NOARGS,
+    {"_tensor_queries", tensor_queries, METH_NOARGS,
      "The methods and attributes of tensors that depend on geometry, dtype, place and flags alone."},
     {"_swap_tensor_impl", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(swap_tensor_impl)), METH_FASTCALL,
      "_swap_tensor_impl(t1, t2): exchanges the tensors of two objects, not their classes and attributes."},

@@ -8,10 +8,10 @@ namespace pellucid::python {
 // Adds methods or attributes to TensorBase. The arrays must be static and end with an empty entry.
 void add_tensor_methods(PyMethodDef* methods);
 void add_tensor_attributes(PyGetSetDef* attributes);
-// The same for *questions*: what depends on the tensor's geometry, dtype, place and flags alone, not on elements,
-// addresses or history. Analyses of programs ask which these are (_C._tensor_questions).
-void add_tensor_questions(PyMethodDef* methods);
-void add_tensor_questions(PyGetSetDef* attributes);
+// The same for *queries*: what depends on the tensor's geometry, dtype, place and flags alone, not on elements,
+// addresses or history. Analyses of programs ask which these are (_C._tensor_queries).
+void add_tensor_queries(PyMethodDef* methods);
+void add_tensor_queries(PyGetSetDef* attributes);
 
 // An alias of `tensor`, with its history, as a new object of `type`.
 PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor);

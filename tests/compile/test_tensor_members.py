@@ -9,11 +9,11 @@ import pellucid as torch
 from pellucid._compile import read_set, tensor_members
 from pellucid._compile.capture import callables
 from pellucid._compile.capture.callables import describe
-from pellucid._compile.tensor_members import ON_CPU, QUESTIONS, TENSOR_PROPERTIES
+from pellucid._compile.tensor_members import ON_CPU, QUERIES, TENSOR_PROPERTIES
 
 X = torch.rand(3, 4, requires_grad=True)
 ARGUMENTS = {"is_same_size": (X,)}
-ASKED = sorted(QUESTIONS - ON_CPU.keys() - {"device"})
+ASKED = sorted(QUERIES - ON_CPU.keys() - {"device"})
 
 
 def answer(tensor, name):
@@ -22,19 +22,19 @@ def answer(tensor, name):
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_question_needs_no_elements(name):
+def test_a_query_needs_no_elements(name):
     twin = torch.empty_like(X, device="meta").requires_grad_()
     assert answer(twin, name) == answer(X, name)
 
 
-def test_questions_about_the_place_are_answered_for_the_cpu():
+def test_queries_about_the_place_are_answered_for_the_cpu():
     assert {name: answer(X, name) for name in ON_CPU} == ON_CPU
-    assert ON_CPU.keys() <= QUESTIONS
+    assert ON_CPU.keys() <= QUERIES
 
 
-def test_the_runtime_marks_questions_where_it_defines_them():
-    runtime = set(torch._C._tensor_questions())
-    assert QUESTIONS - runtime == {"__len__", "dim_order"}
+def test_the_runtime_marks_queries_where_it_defines_them():
+    runtime = set(torch._C._tensor_queries())
+    assert QUERIES - runtime == {"__len__", "dim_order"}
     assert {"shape", "stride", "requires_grad"} <= runtime
     assert runtime.isdisjoint({"data_ptr", "item", "_version", "grad", "is_set_to"})
 
@@ -50,7 +50,7 @@ def test_analyses_list_no_member_that_is_known_elsewhere(module):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    assert not listed & QUESTIONS - {"dtype", "layout", "device", "name"}
+    assert not listed & QUERIES - {"dtype", "layout", "device", "name"}
     assert not listed & TENSOR_PROPERTIES
 
 
@@ -60,9 +60,9 @@ def test_analyses_list_no_member_that_is_known_elsewhere(module):
         (torch.Tensor.add, "call"),
         (torch.Tensor.add_, "call"),
         (torch.Tensor.__add__, "call"),
-        (torch.Tensor.size, "question"),
-        (torch.Tensor.__len__, "question"),
-        (torch.Tensor.shape.__get__, "question"),
+        (torch.Tensor.size, "query"),
+        (torch.Tensor.__len__, "query"),
+        (torch.Tensor.shape.__get__, "query"),
         (torch.Tensor.T.__get__, "call"),
         (torch.Tensor.grad.__get__, "end"),
         (torch.Tensor.item, "end"),

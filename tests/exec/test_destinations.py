@@ -183,7 +183,7 @@ def test_a_list_that_an_update_needs_is_not_empty(absent):
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])
-def test_lists_that_adam_does_without_may_be_empty(amsgrad):
+def test_optional_lists_of_adam_may_be_empty(amsgrad):
     def lists(greatest):
         ones = [[pellucid.ones(3)] for _ in range(4)]
         return (*ones, greatest, [pellucid.ones(())])
@@ -196,6 +196,6 @@ def test_lists_that_adam_does_without_may_be_empty(amsgrad):
         with pytest.raises(RuntimeError, match="amsgrad needs max_exp_avg_sqs"):
             adam(*lists([]), **options, amsgrad=True)
         return
-    spared = lists([])
-    adam(*spared, **options, amsgrad=False)
-    assert spared[0][0].equal(whole[0][0]) and whole[4][0].tolist() == [1, 1, 1]
+    without = lists([])
+    adam(*without, **options, amsgrad=False)
+    assert without[0][0].equal(whole[0][0]) and whole[4][0].tolist() == [1, 1, 1]

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._compile.tensor_members import QUESTIONS, TENSOR_PROPERTIES, is_op
+from pellucid._compile.tensor_members import QUERIES, TENSOR_PROPERTIES, is_op
 from pellucid._package.lazy import LazyValue
 
 # C functions whose results depend only on their arguments. They may change lists and
@@ -52,10 +52,10 @@ _CONTEXTS: Final = (
     *(pellucid.no_grad, pellucid.enable_grad, pellucid.set_grad_enabled),
     pellucid.inference_mode,
 )
-# Tensor methods that are neither ops nor questions; replays compare what they change.
+# Tensor methods that are neither ops nor queries; replays compare what they change.
 _COMPARED_METHODS: Final = frozenset(("backward", "requires_grad_"))
 # Attributes of tensors that depend only on state that a replay checks.
-_TENSOR_ATTRIBUTES: Final = QUESTIONS | TENSOR_PROPERTIES | {"grad"}
+_TENSOR_ATTRIBUTES: Final = QUERIES | TENSOR_PROPERTIES | {"grad"}
 # Names that the program must not use: other attributes of tensors, and access to
 # objects that is not visible by name. The package's own functions read them only where
 # they do not affect results.
@@ -149,7 +149,7 @@ def _is_pure(function: Any) -> bool:
     if function is sys.setprofile or function is _C._begin_capture:
         return True
     if isinstance(owner, Tensor):
-        return name in QUESTIONS or name in _COMPARED_METHODS or is_op(name)
+        return name in QUERIES or name in _COMPARED_METHODS or is_op(name)
     if isinstance(owner, _PURE_METHODS) or type(owner) in _DICTS:
         return True
     if isinstance(owner, types.ModuleType):

@@ -1,6 +1,6 @@
-"""What the methods and attributes of Tensor are: questions, ops, or neither.
+"""What the methods and attributes of Tensor are: queries, ops, or neither.
 
-Nothing is listed here that is known elsewhere: the runtime marks the questions where it
+Nothing is listed here that is known elsewhere: the runtime marks the queries where it
 defines them, the op table knows the ops and what they return, and the class its
 properties. Asked by ``read_set.py`` (does a call read only what a replay compares?) and
 ``capture/callables.py`` (is it part of a graph?).
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pellucid import _C, Tag, Tensor
 
-QUESTIONS: Final = frozenset((*_C._tensor_questions(), "__len__", "dim_order"))
+QUERIES: Final = frozenset((*_C._tensor_queries(), "__len__", "dim_order"))
 """They depend on geometry, dtype, place and flags, not on elements: ``shape``."""
 
 ON_CPU: Final = {"is_cpu": True, "is_meta": False, "get_device": -1}

@@ -13,7 +13,7 @@ from pellucid_compiler.declare import foreach, make, require, sqrt, where
     "Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, "
     "float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
     "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-    spared=("momentum_buffer_list",),
+    optional_lists=("momentum_buffer_list",),
 )
 def fused_sgd(
     param,
@@ -129,6 +129,6 @@ def _adam(decoupled):
     return body
 
 
-_LISTS = {"numbers": ("state_steps",), "spared": ("max_exp_avg_sqs",)}
+_LISTS = {"numbers": ("state_steps",), "optional_lists": ("max_exp_avg_sqs",)}
 fused_adam = foreach("_fused_adam_" + ADAM, **_LISTS)(_adam(False))
 fused_adamw = foreach("_fused_adamw_" + ADAM, **_LISTS)(_adam(True))

@@ -15,7 +15,7 @@ def _direction(grad, param, weight_decay, maximize):
     "square_avgs, "
     "Tensor(c!)[] momentum_buffers, Tensor(d!)[] grad_avgs, *, float lr, float alpha, "
     "float eps, float weight_decay, float momentum, bool maximize) -> ()",
-    spared=("momentum_buffers", "grad_avgs"),
+    optional_lists=("momentum_buffers", "grad_avgs"),
 )
 def fused_rmsprop(
     param, grad, square, buffer, average, lr, alpha, eps, weight_decay, momentum,

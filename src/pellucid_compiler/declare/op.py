@@ -291,10 +291,11 @@ class Op:
         return self.elements.setdefault(place, made)
 
     def _require_lists(self, args: Sequence[Any]) -> None:
-        """RuntimeError if a list is empty, unless the op does without."""
+        """RuntimeError if a list is empty that the op requires."""
+        optional = self.options.optional_lists
         for argument, value in zip(self.schema.arguments, args, strict=True):
-            is_needed = argument.is_list and not argument.optional
-            if value is None and is_needed and argument.name not in self.options.spared:
+            is_required = argument.is_list and not argument.optional
+            if value is None and is_required and argument.name not in optional:
                 raise RuntimeError(
                     f"{self.full_name}: the lists must have one length, but "
                     f"'{argument.name}' is empty"

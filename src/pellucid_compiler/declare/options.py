@@ -12,7 +12,7 @@ What operands may be:
                    for a foreach op: lists of scalar tensors, numbers in the body
 ``numbers_as_tensors``  dispatch modes see this overload for them too, as of PyTorch's
                    ``mul.Tensor``; else the one whose schema says so, ``gt.Scalar``
-``spared``         lists of a foreach op that may be empty: None in the body
+``optional_lists``  lists of a foreach op that may be empty: None in the body
 ``symbolic``       arguments that PyTorch's schema calls ``int`` and the body takes as
                    sizes: numbers known when the op runs, not part of the key
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
@@ -99,7 +99,7 @@ class Options(NamedTuple):
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     numbers_as_tensors: bool = False
-    spared: tuple[str, ...] = ()
+    optional_lists: tuple[str, ...] = ()
     symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()

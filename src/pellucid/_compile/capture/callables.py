@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pellucid import _C, Tensor
 from pellucid._compile.tensor_members import (
-    QUESTIONS,
+    QUERIES,
     TENSOR_PROPERTIES,
     any_ends_graph,
     ends_graph,
@@ -43,7 +43,7 @@ _FROM_DATA: Final = frozenset(("tensor", "as_tensor", "asarray", "from_numpy"))
 
 
 class Description(NamedTuple):
-    """``kind``: "call", "question", "data" (makes a tensor from Python data) or "end".
+    """``kind``: "call", "query", "data" (makes a tensor from Python data) or "end".
 
     ``op`` and ``target`` are those of a node; ``swaps`` its two operands.
     """
@@ -69,8 +69,8 @@ def _describe(func: Any) -> Description:
     name = getattr(func, "__name__", None) or type(func).__name__
     if name in ("__get__", "__set__", "__delete__"):
         return _of_property(name, func.__self__.__name__)
-    if name in QUESTIONS:
-        return Description("question", name)
+    if name in QUERIES:
+        return Description("query", name)
     if isinstance(func, OpOverload | OpOverloadPacket):
         overloads = [func]
         if isinstance(func, OpOverloadPacket):
@@ -99,8 +99,8 @@ _NOT_OPS: Final = ("pellucid.autograd", "pellucid._higher_order")
 def _of_property(access: str, name: str) -> Description:
     if access != "__get__":
         return Description("end", f"setting {name}", is_property=True)
-    if name in QUESTIONS:
-        return Description("question", name, is_property=True)
+    if name in QUERIES:
+        return Description("query", name, is_property=True)
     if name not in TENSOR_PROPERTIES:
         return Description("end", name, is_property=True)
     return Description("call", name, target=getattr, is_property=True)

@@ -63,7 +63,7 @@ class CaptureMode(TorchFunctionMode):
         if self.is_running:
             return func(*args, **kwargs)
         about = describe(func)
-        if about.kind == "question" and args:
+        if about.kind == "query" and args:
             return self._answer(func, about, args, kwargs)
         if about.kind in ("call", "data") and _C._scope() == self.scope:
             try:
