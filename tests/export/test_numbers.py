@@ -106,9 +106,9 @@ def test_a_draft_narrows_ranges_and_gives_sizes_up():
     sizes = {"x": {0: Dim("batch", max=999)}}
     inputs = (torch.ones(4, 3),)
     program = draft_export(Program(limited), inputs, dynamic_shapes=sizes)
-    assert program.range_constraints["batch"].upper == 100
+    assert program.ranges[0].upper == 100
     assert "batch <= 100" in str(program._report)
     program = draft_export(Program(halved), inputs, dynamic_shapes=sizes)
     assert not program.range_constraints and len(program._report.failures) == 1
     plain = draft_export(Program(torch.relu), inputs, dynamic_shapes=sizes)
-    assert plain._report.successful() and "batch" in plain.range_constraints
+    assert plain._report.successful() and "batch" in str(plain.range_constraints)

@@ -180,7 +180,16 @@ API = {
     "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "export": {
-        *("_decomp", "_ops", "_subclasses", "func", "fx", "fx/experimental", "nn"),
+        *(
+            "_decomp",
+            "_dynamo",
+            "_ops",
+            "_subclasses",
+            "func",
+            "fx",
+            "fx/experimental",
+            "nn",
+        ),
         *("serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "utils/_symbolic": set(),
@@ -375,7 +384,7 @@ DELIBERATE = {
         "pellucid.fx.experimental.symbolic_trace",
     ): "make_fx has a mode that makes several traces",
     (
-        "pellucid.export.program",
+        "pellucid.export.exported_program",
         "pellucid.export.decomposed",
     ): "run_decompositions traces the program again",
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 
@@ -60,16 +61,28 @@ class FailOnRecompileLimitHit(RecompileLimitExceeded):
     """The same, if ``config.fail_on_recompile_limit_hit`` is set."""
 
 
-class UserError(Unsupported):
-    """The program uses the capture in an unsupported way."""
-
-
-class UserErrorType:
+class UserErrorType(enum.Enum):
     """Kinds of ``UserError``."""
 
-    DYNAMIC_CONTROL_FLOW = "dynamic_control_flow"
-    CONSTRAINT_VIOLATION = "constraint_violation"
-    INVALID_INPUT = "invalid_input"
+    DYNAMIC_CONTROL_FLOW = enum.auto()
+    ANTI_PATTERN = enum.auto()
+    STANDARD_LIBRARY = enum.auto()
+    CONSTRAINT_VIOLATION = enum.auto()
+    DYNAMIC_DIM = enum.auto()
+    INVALID_INPUT = enum.auto()
+    INVALID_OUTPUT = enum.auto()
+    UNSUPPORTED_ALIASED_MUTATED_DYNAMIC_INPUTS = enum.auto()
+
+
+class UserError(Unsupported):
+    """The program uses the capture in an unsupported way; ``error_type`` says how."""
+
+    def __init__(
+        self, error_type: UserErrorType, msg: str, case_name: str | None = None
+    ) -> None:
+        super().__init__(msg, case_name=case_name)
+        self.error_type = error_type
+        self.message = msg
 
 
 def refuse_read(what: str, place: str) -> None:

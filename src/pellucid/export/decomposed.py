@@ -17,7 +17,7 @@ from pellucid.export.graph_signature import (
     InputSpec,
     OutputKind,
 )
-from pellucid.export.program import ExportedProgram, ModuleCallEntry
+from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.tracing import lift_constants, name_inputs, output_specs
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
 from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
@@ -27,16 +27,9 @@ from pellucid.fx.traceback import preserve_node_meta
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
 
-__all__ = ["decomposed", "default_decompositions"]
+__all__ = ["decomposed"]
 
 _WRITTEN = (InputKind.BUFFER, InputKind.USER_INPUT)
-
-
-def default_decompositions() -> dict[Any, Any]:
-    """A table that decomposes into Core ATen ops; entries may be removed and added."""
-    from pellucid._decomp import core_aten_decompositions
-
-    return core_aten_decompositions()
 
 
 def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedProgram:
@@ -68,6 +61,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         written.update(sorted(new.items()))
         return (*written.values(), *results[count:])
 
+    run.__name__ = GraphModule.__name__  # the class of the traced module
+
     def traced(table: Mapping[Any, Any]) -> GraphModule:
         env, sizes = _open_sizes(program, leaves)
         return trace_specialised(
@@ -88,7 +83,10 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         for s in signature.input_specs
     ]
     names = [specs[place] for place in written]
-    constants = {**program.constants, **lift_constants(graph_module, specs)}
+    constants = {
+        **program.constants,
+        **lift_constants(graph_module, specs, {}, len(program.constants)),
+    }
     name_inputs(graph_module, specs, leaves)
     places = [specs.index(spec) for spec in names]
     return ExportedProgram(
@@ -116,9 +114,8 @@ def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, 
             hint = (size - r.offset) // r.factor
             made[r.name] = env.new_symbol(hint, r.name, r.lower, r.upper, r.name)
         symbol = made[r.name]
-        is_plain = r.expr == r.name
         sizes[r.input + offset, r.dim] = (
-            symbol if is_plain else DerivedSize(symbol, r.factor, r.offset)
+            symbol if r.is_plain else DerivedSize(symbol, r.factor, r.offset)
         )
     return env, sizes
 

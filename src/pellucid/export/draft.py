@@ -17,7 +17,7 @@ from pellucid._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
 )
-from pellucid.export.program import ExportedProgram
+from pellucid.export.exported_program import ExportedProgram
 from pellucid.export.tracing import ConstraintError, bound_of, exported
 from pellucid.fx.experimental.symbolic_trace import SizeError
 from pellucid.nn import Module

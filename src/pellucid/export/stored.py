@@ -8,6 +8,7 @@ anything that the file names.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import pellucid
@@ -24,7 +25,7 @@ from pellucid.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from pellucid.export.program import (
+from pellucid.export.exported_program import (
     CallSpec,
     ExportedProgram,
     ModuleCallEntry,
@@ -51,8 +52,16 @@ _CONTAINERS = {"tuple": tuple, "list": list, "dict": dict}
 _NAMED = ("dtype", "memory_format", "layout")
 
 
-def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
-    """Writes a program to a path or file. Raises ValueError for a graph with values
+def save(
+    ep: ExportedProgram,
+    f: Any,
+    *,
+    extra_files: Mapping[str, Any] | None = None,
+    opset_version: Mapping[str, int] | None = None,
+    pickle_protocol: int = 2,
+) -> None:
+    """Writes a program to a path or file, with texts or bytes by name in
+    ``extra_files``. ``opset_version`` and ``pickle_protocol`` have no effect. Raises ValueError for a graph with values
     that a file cannot store.
     """
     if not isinstance(ep, ExportedProgram):
@@ -84,16 +93,27 @@ def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
             ],
             "parts": [_stored_part(entry) for entry in ep.module_call_graph],
             "examples": _stored_examples(ep.example_inputs),
+            "extra": dict(extra_files or {}),
         },
         f,
     )
 
 
-def load(f: Any, **settings: Any) -> ExportedProgram:
-    """Reads a program that ``save`` wrote; the module's code is not needed."""
+def load(
+    f: Any,
+    *,
+    extra_files: dict[str, Any] | None = None,
+    expected_opset_version: Mapping[str, int] | None = None,
+) -> ExportedProgram:
+    """Reads a program that ``save`` wrote; the module's code is not needed. Values of
+    ``extra_files`` are replaced by those that were saved under the same names.
+    """
     stored = pellucid.load(f, weights_only=True)
     if not isinstance(stored, dict) or stored.get("version") not in _READABLE:
         raise ValueError(f"{f} has no exported program of this version")
+    if extra_files is not None:
+        saved = stored.get("extra", {})
+        extra_files.update({name: saved[name] for name in extra_files if name in saved})
     module = _module(stored)
     specs = [
         InputSpec(InputKind[k], _argument(arg), *rest)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import SymInt, Tensor
-from pellucid.export.dims import symbols_of
+from pellucid._dynamo.exc import UserError, UserErrorType
+from pellucid.export.dynamic_shapes import AdditionalInputs, shapes_of, symbols_of
 from pellucid.export.graph_signature import (
     Argument,
     ConstantArgument,
@@ -20,7 +22,7 @@ from pellucid.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from pellucid.export.program import (
+from pellucid.export.exported_program import (
     CallSpec,
     ExportedProgram,
     ModuleCallEntry,
@@ -67,7 +69,8 @@ def export(
     """The program of ``mod`` for these arguments.
 
     Sizes in ``dynamic_shapes`` (by parameter, then by dimension) are dynamic within the
-    range of their ``Dim``; the program is traced at several sizes of every range, and
+    range of their ``Dim`` (or are given by a ``ShapesCollection`` or
+    ``AdditionalInputs``); the program is traced at several sizes of every range, and
     refused, with the source line, if the traces differ. ``strict`` has no effect:
     Python runs, ops are recorded. ``unflatten`` restores the original arguments and
     results of submodules in ``preserve_module_call_signature``.
@@ -81,7 +84,11 @@ def export(
         program = export(model, (x,), dynamic_shapes={"x": {0: batch}})
         program.module()(other_x)
     """
-    return exported(mod, args, kwargs, dynamic_shapes, preserve_module_call_signature)
+    shapes = shapes_of(dynamic_shapes, mod, args, kwargs)
+    program = exported(mod, args, kwargs, shapes, preserve_module_call_signature)
+    if isinstance(dynamic_shapes, AdditionalInputs):
+        dynamic_shapes.verify(program)
+    return program
 
 
 def exported(
@@ -112,6 +119,7 @@ def exported(
         out_specs.append(spec)
         return tuple(flat_result)
 
+    program.__name__ = GraphModule.__name__  # the class of the traced module
     env, modules = ShapeEnv(), ModuleStack(mod, preserve_module_call_signature)
     options: dict[str, Any] = {"pre_dispatch": True, "modules": modules}
     sizes = symbols_of(mod.forward, args, kwargs, dynamic_shapes, env, len(names))
@@ -130,7 +138,7 @@ def exported(
         for (index, dim), size in sizes.items()
         if size.name in symbols
     ]
-    constants = lift_constants(graph_module, specs)
+    constants = lift_constants(graph_module, specs, _plain_tensors(mod))
     stored = {**parameters, **buffers}
     for spec in specs:
         if spec.kind is InputKind.BUFFER and not spec.persistent:
@@ -320,7 +328,8 @@ def name_inputs(module: GraphModule, specs: list[InputSpec], leaves: list[Any]) 
     nodes = module.graph.find_nodes(op="placeholder")
     space = module.graph._graph_namespace
     for node, spec in zip(nodes, specs, strict=True):
-        spec.arg.name = space.create_name(spec.arg.name, None)
+        if node.name != spec.arg.name:
+            spec.arg.name = space.create_name(spec.arg.name, None)
         node.name = node.target = spec.arg.name
     user = [
         n for n, s in zip(nodes, specs, strict=True) if s.kind is InputKind.USER_INPUT
@@ -346,17 +355,38 @@ def output_specs(
     return made + [OutputSpec(OutputKind.USER_OUTPUT, _argument(v)) for v in results]
 
 
-def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Tensor]:
-    """Turns the program's own tensors into inputs before the user's."""
+def _plain_tensors(mod: Module) -> dict[int, str]:
+    """The names of tensors that are plain attributes of modules, by identity."""
+    return {
+        id(value): f"{path}.{name}" if path else name
+        for path, part in mod.named_modules()
+        for name, value in vars(part).items()
+        if isinstance(value, Tensor)
+    }
+
+
+def lift_constants(
+    module: GraphModule,
+    specs: list[InputSpec],
+    names: Mapping[int, str],
+    first_number: int = 0,
+) -> dict[str, Tensor]:
+    """Turns the program's own tensors into inputs before the user's. ``names``: those
+    of tensors that are attributes; the others are numbered, from ``first_number``.
+    """
     constants: dict[str, Tensor] = {}
+    known: dict[str, str] = {}
+    numbers = itertools.count(first_number)
     inputs = module.graph.find_nodes(op="placeholder")
     place = sum(s.kind is not InputKind.USER_INPUT for s in specs)
     for node in module.graph.find_nodes(op="get_attr"):
-        name = str(node.target)
-        value = getattr(module, name)
+        value = getattr(module, str(node.target))
         if not isinstance(value, Tensor):  # a subgraph
             continue
-        if name not in constants:
+        name = known.get(str(node.target))
+        if name is None:
+            name = names.get(id(value)) or f"lifted_tensor_{next(numbers)}"
+            known[str(node.target)] = name
             constants[name] = value
             before = inputs[place] if place < len(inputs) else node
             with module.graph.inserting_before(before):
@@ -370,7 +400,7 @@ def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Ten
             inputs = module.graph.find_nodes(op="placeholder")
         node.replace_all_uses_with(made)
         module.graph.erase_node(node)
-    for name in constants:
+    for name in known:
         delattr(module, name)
     module.recompile()
     return constants
@@ -379,12 +409,15 @@ def lift_constants(module: GraphModule, specs: list[InputSpec]) -> dict[str, Ten
 # Guards
 
 
-class ConstraintError(ValueError):
+class ConstraintError(UserError, ValueError):
     """Raised for conditions that are false in a part of the ranges."""
 
     def __init__(self, guards: list[Guard], env: ShapeEnv) -> None:
         lines = [_explain(guard, env) for guard in guards[:3]]
-        super().__init__("Constraints violated!\n" + "\n".join(lines))
+        super().__init__(
+            UserErrorType.CONSTRAINT_VIOLATION,
+            "Constraints violated!\n" + "\n".join(lines),
+        )
         self.guards = guards
 
 

@@ -1,7 +1,7 @@
-"""``unflatten``: rebuilds the submodules of an exported program, so they can be
-replaced.
+"""Modules that run an exported program: ``unflatten`` and ``ExportedProgram.module``.
 
-The nodes of a submodule's call are consecutive and record the calls that contain them
+``module`` gives one graph that owns the parameters and buffers; ``unflatten``
+rebuilds the submodules, so they can be replaced. The nodes of a submodule's call are consecutive and record the calls that contain them
 (``fx/experimental/module_stack.py``). A submodule's inputs are the outside values that
 its nodes read, its outputs the values that outside nodes read; parameters and buffers
 have their original owners. Several calls with equal graphs share one module.
@@ -13,25 +13,32 @@ import abc
 import operator
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pellucid
 from pellucid import SymInt, Tensor
-from pellucid.export.graph_signature import InputKind, OutputKind, TensorArgument
-from pellucid.export.program import (
+from pellucid._package.calls import offered
+from pellucid.export.exported_program import (
     ExportedProgram,
     ModuleCallSignature,
     check_sizes,
     program_state,
 )
+from pellucid.export.graph_signature import InputKind, OutputKind, TensorArgument
 from pellucid.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from pellucid.fx.graph import Graph
-from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.graph_module import GraphModule, _assign_attr
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 
-__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+__all__ = [
+    "ExportedModule",
+    "FlatArgsAdapter",
+    "InterpreterModule",
+    "UnflattenedModule",
+    "unflatten",
+]
 
 
 _SIZE: Any = pellucid.ops.aten.sym_size.int
@@ -45,6 +52,19 @@ class InterpreterModule(GraphModule):
 
 class UnflattenedModule(InterpreterModule):
     """An exported program with its original module hierarchy."""
+
+
+class ExportedModule(GraphModule):
+    """An exported program as one graph that owns its parameters and buffers.
+
+    ``train`` and ``eval`` raise: layers such as dropout were exported in one mode.
+    """
+
+    def train(self, mode: bool = True) -> NoReturn:
+        raise NotImplementedError(
+            f"Calling {'train' if mode else 'eval'}() is not supported yet: the graph "
+            "holds the ops of the mode that the module had when it was exported."
+        )
 
 
 class FlatArgsAdapter(abc.ABC):
@@ -89,26 +109,51 @@ def unflatten(
         raise ValueError(
             "this program does not record its modules; export the module again"
         )
-    made = _Parts(module).whole()
+    made = _Parts(module, UnflattenedModule).whole()
+    made.register_forward_pre_hook(
+        _InputCheck(module, flat_args_adapter), with_kwargs=True
+    )
+    return made
 
-    expected = module.call_spec.in_spec
 
-    def check(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@offered.into("export.exported_program.ExportedProgram")
+def module(self: ExportedProgram, check_guards: bool = True) -> ExportedModule:
+    """The program as one GraphModule: parameters, buffers and constants are its
+    attributes, its arguments those of the exported module. ``check_guards``: whether a
+    call checks sizes.
+    """
+    made: ExportedModule = _Parts(self, ExportedModule).whole()
+    if check_guards:
+        made.register_forward_pre_hook(_InputCheck(self, None), with_kwargs=True)
+    return made
+
+
+class _InputCheck:
+    """A hook that raises for arguments of another structure or size."""
+
+    def __init__(
+        self, program: ExportedProgram, adapter: FlatArgsAdapter | None
+    ) -> None:
+        self.program, self.adapter = program, adapter
+
+    def __call__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        expected = self.program.call_spec.in_spec
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        if spec != expected and flat_args_adapter is not None:
-            leaves = flat_args_adapter.adapt(expected, spec, leaves)
+        if spec != expected and self.adapter is not None:
+            leaves = self.adapter.adapt(expected, spec, leaves)
             if len(leaves) != expected.num_leaves:
                 raise TypeError(
                     f"the flat_args_adapter returned {len(leaves)} arguments, and the "
                     f"program takes {expected.num_leaves}"
                 )
             spec = expected
-        if spec == expected:  # otherwise the flattening reports the difference
-            check_sizes(module, leaves)
+        if spec != expected:
+            kind = ValueError if isinstance(module, ExportedModule) else TypeError
+            raise kind(f"the exported program takes {expected}, and was given {spec}")
+        check_sizes(self.program, leaves)
         return pytree.tree_unflatten(leaves, spec)
-
-    made.register_forward_pre_hook(check, with_kwargs=True)
-    return made
 
 
 class _Part(NamedTuple):
@@ -190,18 +235,19 @@ class _Scope:
 
 
 class _Parts:
-    """Builds the modules of one program."""
+    """Builds the modules of one program; only an ``UnflattenedModule`` has parts."""
 
-    def __init__(self, program: ExportedProgram) -> None:
-        self.program = program
+    def __init__(self, program: ExportedProgram, kind: type[GraphModule]) -> None:
+        self.program, self.kind = program, kind
+        self.has_parts = issubclass(kind, UnflattenedModule)
         self.state = program_state(program)
         self.nodes = {node.name: node for node in program.graph.nodes}
         entries = {e.fqn: e.signature for e in program.module_call_graph}
-        self.signature = entries.pop("")
+        self.signature = entries.pop("", None) or _plain_signature(program)
         self.signatures = {f"L__self__{k}": v for k, v in entries.items() if v}
         self.variants: dict[str, list[tuple[str, InterpreterModule]]] = {}
 
-    def whole(self) -> UnflattenedModule:
+    def whole(self) -> Any:
         graph = self.program.graph
         scope = _Scope("", self.state)
         for node in graph.find_nodes(op="placeholder"):
@@ -210,7 +256,10 @@ class _Parts:
         body = [n for n in graph.nodes if n.op not in ("placeholder", "output")]
         self._copy(scope, body, 1)
         scope.finish(self._written_back(scope), self.signature)
-        made = UnflattenedModule(scope.attributes, scope.graph, "UnflattenedModule")
+        name = "UnflattenedModule" if self.has_parts else "GraphModule"
+        made = self.kind(scope.attributes, scope.graph, name)
+        if not self.has_parts:
+            _assign_state(made, dict(self.state.values()))
         _unlist_buffers(made, self.program)
         _order_parts(made, [e.fqn for e in self.program.module_call_graph])
         return made
@@ -241,6 +290,8 @@ class _Parts:
         """``depth``: the number of enclosing calls outside this submodule."""
 
         def call(node: Node) -> str | None:
+            if not self.has_parts:
+                return None
             stack = list(node.meta.get("nn_module_stack", ()))
             return stack[depth] if len(stack) > depth else None
 
@@ -362,6 +413,14 @@ class _Parts:
         return made, f"{name}@{number}" if number else name
 
 
+def _plain_signature(program: ExportedProgram) -> ModuleCallSignature:
+    """That of a program from an old file, which does not name the arguments."""
+    args, kwargs = program.call_spec.in_spec.children_specs
+    names = [f"arg{i}" for i in range(args.num_children)]
+    specs = program.call_spec.in_spec, program.call_spec.out_spec
+    return ModuleCallSignature([], [], *specs, [*names, *kwargs.context])
+
+
 def _form(graph: Graph) -> str:
     """The graph as text, independent of node names."""
     numbers = {node: f"%{k}" for k, node in enumerate(graph.nodes)}
@@ -376,6 +435,16 @@ def _form(graph: Graph) -> str:
         f"{'' if n.op == 'placeholder' else (shown(n.args), shown(dict(n.kwargs)))}"
         for n in graph.nodes
     )
+
+
+def _assign_state(made: GraphModule, state: dict[str, Tensor]) -> None:
+    """Gives ``made`` the tensors in their original order, also those that no node reads."""
+    own = {name.split(".")[0] for name in state}
+    for kind in (made._parameters, made._buffers, made._modules):
+        for name in own & kind.keys():
+            del kind[name]
+    for name, value in state.items():
+        _assign_attr(value, made, name)
 
 
 def _unlist_buffers(made: Module, program: ExportedProgram) -> None:

@@ -114,7 +114,9 @@ def return_annotation(function: Any) -> Any:
     if not getattr(function, "__annotations__", None):
         return None
     found = _signature(function).return_annotation
-    is_known = found is not inspect.Signature.empty and not isinstance(found, str)
+    is_known = found not in (inspect.Signature.empty, Any) and not isinstance(
+        found, str
+    )
     return found if is_known else None
 
 
@@ -127,7 +129,7 @@ def _placeholder(
     if parameter is not None:
         if parameter.default is not inspect.Parameter.empty:
             default = (parameter.default,)
-        if parameter.annotation is not inspect.Parameter.empty:
+        if parameter.annotation not in (inspect.Parameter.empty, Any):
             annotation = parameter.annotation
     if concrete is None or name not in concrete:
         if name[0] == "*":

@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from pellucid.utils._pytree import SUPPORTED_NODES as PYTREE_NODES
 from pellucid.utils._pytree import PyTree, TreeSpec
 
 FlattenFuncSpec = Callable[[PyTree, TreeSpec], list[Any]]
@@ -30,14 +31,15 @@ def tree_flatten_spec(
     """The leaves of ``pytree``, whose structure is ``spec``."""
     if spec.is_leaf():
         return [pytree]
-    if spec.type not in SUPPORTED_NODES:
+    flatten = SUPPORTED_NODES.get(spec.type) or _registered(spec.type)
+    if flatten is None:
         raise RuntimeError(
             f"{type(pytree)} does not have a flatten_fn_spec associated with it. "
             f"Please "
             "register one with torch.fx._pytree.register_pytree_flatten_spec"
         )
-    children = SUPPORTED_NODES[spec.type](pytree, spec)
-    is_exact = SUPPORTED_NODES_EXACT_MATCH[spec.type]
+    children = flatten(pytree, spec)
+    is_exact = SUPPORTED_NODES_EXACT_MATCH.get(spec.type)
     if exact_structural_match and is_exact and not is_exact(pytree, spec):
         raise RuntimeError(f"cannot flatten {pytree} by {spec}: the structures differ")
     return [
@@ -45,6 +47,12 @@ def tree_flatten_spec(
         for child, child_spec in zip(children, spec.children_specs, strict=False)
         for leaf in tree_flatten_spec(child, child_spec, exact_structural_match)
     ]
+
+
+def _registered(cls: Any) -> FlattenFuncSpec | None:
+    """How a container of ``utils._pytree`` that nothing was told about here flattens."""
+    node = PYTREE_NODES.get(cls)
+    return None if node is None else lambda tree, spec: list(node.flatten_fn(tree)[0])
 
 
 def _sequence(tree: Any, spec: TreeSpec) -> list[Any]:

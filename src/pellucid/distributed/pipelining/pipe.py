@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pellucid as torch
 from pellucid import nn
 from pellucid.distributed.pipelining.stage import PipelineStage
-from pellucid.export.program import ExportedProgram, program_state
+from pellucid.export.exported_program import ExportedProgram, program_state
 from pellucid.export.tracing import export
 from pellucid.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode

@@ -26,7 +26,7 @@ from pellucid.utils._symbolic.expressions import Expr
 from pellucid.utils._symbolic.fitting import Points, Real, fit, fit_real
 
 # By (index of the input, dimension).
-Sizes = Mapping[tuple[int, int], Symbol | DerivedSize]
+Sizes = dict[tuple[int, int], Symbol | DerivedSize]
 _OPERATORS = {
     "add": operator.add,
     "mul": operator.mul,
@@ -56,7 +56,7 @@ def trace_all_sizes(
     env = ShapeEnv()
     leaves = pytree.tree_leaves(args)
     by_size: dict[int, Symbol] = {}
-    sizes: dict[tuple[int, int], Symbol] = {}
+    sizes: Sizes = {}
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, Tensor):
             continue
@@ -77,21 +77,82 @@ def trace_specialised(
     env: ShapeEnv,
     **options: Any,
 ) -> GraphModule:
-    """Like ``trace_symbolic``, but optional symbols to which the program is specialised
-    become numbers.
+    """Like ``trace_symbolic``, but inferred symbols that the program needs to be equal
+    become one, and optional ones to which it is specialised become numbers. Both are
+    taken from ``sizes`` and ``env``.
     """
     while True:
         try:
             return trace_symbolic(f, args, sizes, env, **options)
         except SizeError as error:
             named = [env.symbols[name] for name in error.names]
+            equal = _needed_equal(f, args, sizes, env, named, options)
             given_up = next((s for s in named if s.is_optional), None)
-            if given_up is None:
+            if equal:
+                _unite(equal, sizes, env)
+            elif given_up is None:
                 raise
-            del env.symbols[given_up.name]
-            sizes = {place: s for place, s in sizes.items() if s.root is not given_up}
+            else:
+                del env.symbols[given_up.name]
+                for place in [p for p, s in sizes.items() if s.root is given_up]:
+                    del sizes[place]
             env.guards.clear()
             env._seen.clear()
+
+
+def _needed_equal(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    named: Sequence[Symbol],
+    options: dict[str, Any],
+) -> list[Symbol]:
+    """Inferred symbols that are equal in the example, one of them in ``named``, with
+    which the program runs if they are changed together: two, else all of a size.
+    """
+    inferred = [s for s in _symbols(sizes) if s.is_inferred]
+    for symbol in (s for s in named if s.is_inferred):
+        alike = [s for s in inferred if s.hint == symbol.hint and s is not symbol]
+        groups = [[symbol, other] for other in alike]
+        if len(alike) > 1:
+            groups.append([symbol, *alike])
+        for group in groups:
+            if _runs_with(f, args, sizes, env, group, options):
+                return group
+    return []
+
+
+def _runs_with(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    group: Sequence[Symbol],
+    options: dict[str, Any],
+) -> bool:
+    """Whether the program runs where these symbols are one more than in the example."""
+    point = {s.name: s.hint + (s in group) for s in _symbols(sizes)}
+    mode = FakeTensorMode(shape_env=env)
+    try:
+        with env.suppress_guards():
+            trace_once(f, _inputs(args, sizes, mode, point), mode, **options)
+    except Exception:
+        return False
+    return True
+
+
+def _unite(group: Sequence[Symbol], sizes: Sizes, env: ShapeEnv) -> None:
+    """Replaces the symbols by their first one, which gets the range of all."""
+    first, *others = group
+    first.lower = max(s.lower for s in group)
+    first.upper = min(s.upper for s in group)
+    first.is_optional = all(s.is_optional for s in group)
+    for place, size in sizes.items():
+        if size in others:
+            sizes[place] = first
+    for symbol in others:
+        del env.symbols[symbol.name]
 
 
 def trace_symbolic(

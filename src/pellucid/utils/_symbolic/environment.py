@@ -28,6 +28,7 @@ class Symbol:
     lower: int = 0
     upper: int = INFINITY
     is_optional: bool = False  # becomes a number if specialised
+    is_inferred: bool = False  # equals another one where the program needs that
 
     @property
     def expr(self) -> Expr:

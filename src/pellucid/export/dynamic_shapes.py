@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid import Tensor
 from pellucid.utils import _pytree as pytree
@@ -16,7 +16,11 @@ from pellucid.utils._symbolic.environment import (
 )
 from pellucid.utils._symbolic.expressions import Expr
 
-__all__ = ["Dim", "dims"]
+if TYPE_CHECKING:
+    from pellucid.export.exported_program import ExportedProgram
+    from pellucid.nn import Module
+
+__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
 
 
 class _DimHint:
@@ -109,6 +113,138 @@ def dims(
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
+class ShapesCollection:
+    """Dynamic sizes by tensor, for inputs that are nested in containers.
+
+    Example::
+
+        shapes = ShapesCollection()
+        shapes[batch["x"]] = {0: Dim("n")}
+        program = export(model, (batch,), dynamic_shapes=shapes)
+    """
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, tuple[Tensor, Any]] = {}
+
+    def __setitem__(self, t: Tensor, shape: Any) -> None:
+        if not isinstance(t, Tensor):
+            raise AssertionError(
+                f"a ShapesCollection takes tensors, not {type(t).__name__}"
+            )
+        known = self._shapes.get(id(t))
+        if known is not None and known[1] != shape:
+            raise AssertionError(
+                f"the sizes of this tensor were given as {known[1]}, and now as {shape}"
+            )
+        self._shapes[id(t)] = t, shape
+
+    def __getitem__(self, t: Tensor) -> Any:
+        if id(t) not in self._shapes:
+            self._shapes[id(t)] = t, {}
+        return self._shapes[id(t)][1]
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def dynamic_shapes(
+        self,
+        m: Module,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The sizes by parameter, as ``export`` takes them. ValueError for a tensor
+        that is not among the arguments.
+        """
+        met: set[int] = set()
+
+        def shape_of(leaf: Any) -> Any:
+            met.add(id(leaf))
+            return self._shapes.get(id(leaf), (None, None))[1]
+
+        named = _bound(m.forward, args, dict(kwargs or {}))
+        found = {
+            name: pytree.tree_map(shape_of, value) for name, value in named.items()
+        }
+        if not met.issuperset(self._shapes):
+            raise ValueError(
+                "a ShapesCollection has sizes of a tensor that is not among the "
+                "arguments"
+            )
+        return found
+
+
+class AdditionalInputs:
+    """Further example inputs: a size that differs in one of them is dynamic.
+
+    Example::
+
+        inputs = AdditionalInputs()
+        inputs.add((torch.randn(8, 4),))
+        program = export(model, (torch.randn(2, 4),), dynamic_shapes=inputs)
+    """
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def add(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        """Adds the arguments of one call."""
+        if not isinstance(args, tuple):
+            raise AssertionError(f"args is a tuple, not {type(args).__name__}")
+        self._examples.append((args, dict(kwargs or {})))
+
+    def dynamic_shapes(
+        self,
+        m: Module,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The sizes by parameter, as ``export`` takes them."""
+        calls = [(args, dict(kwargs or {})), *self._examples]
+        first, *others = (_bound(m.forward, *call) for call in calls)
+
+        def shape_of(leaf: Any, *more: Any) -> Any:
+            if isinstance(leaf, Tensor):
+                shapes = [tuple(value.shape) for value in (leaf, *more)]
+                sizes = zip(*shapes, strict=True)
+                return tuple(Dim.DYNAMIC if len(set(s)) > 1 else None for s in sizes)
+            if any(value != leaf for value in more):
+                raise ValueError(
+                    f"an argument is {leaf!r} in one example and {more[0]!r} in "
+                    "another; only sizes of tensors can be dynamic"
+                )
+            return None
+
+        return {
+            name: pytree.tree_map(shape_of, value, *(other[name] for other in others))
+            for name, value in first.items()
+        }
+
+    def verify(self, ep: ExportedProgram) -> None:
+        """Runs the program with every example; raises as its module would."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **kwargs)
+
+
+def shapes_of(
+    given: Any, mod: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
+) -> Any:
+    """The ``dynamic_shapes`` of ``export`` as sizes by parameter."""
+    if isinstance(given, ShapesCollection | AdditionalInputs):
+        return given.dynamic_shapes(mod, args, kwargs)
+    return given
+
+
+def _bound(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments by the names that ``dynamic_shapes`` has for them."""
+    named = inspect.signature(function).bind(*args, **kwargs).arguments
+    return _flat_names(named, kwargs)
+
+
 def symbols_of(
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -120,24 +256,20 @@ def symbols_of(
     """The symbols of inputs by (index among all inputs, dimension)."""
     if dynamic_shapes is None:
         return {}
-    named = inspect.signature(function).bind(*args, **kwargs).arguments
+    named = _bound(function, args, kwargs)
     if isinstance(dynamic_shapes, Mapping):
-        unknown = set(dynamic_shapes) - set(_flat_names(named, kwargs))
+        unknown = set(dynamic_shapes) - set(named)
         if unknown:
             raise ValueError(
-                f"dynamic_shapes names {sorted(unknown)}; the inputs are "
-                f"{list(_flat_names(named, kwargs))}"
+                f"dynamic_shapes names {sorted(unknown)}; the inputs are {list(named)}"
             )
-        wanted = [dynamic_shapes.get(name) for name in _flat_names(named, kwargs)]
+        wanted = [dynamic_shapes.get(name) for name in named]
     else:
         wanted = list(dynamic_shapes)
-    values = list(_flat_names(named, kwargs).values())
     made: dict[Any, Symbol] = {}
     found: dict[tuple[int, int], Symbol | DerivedSize] = {}
     index = offset
-    for name, value, spec in zip(
-        _flat_names(named, kwargs), values, wanted, strict=False
-    ):
+    for (name, value), spec in zip(named.items(), wanted, strict=False):
         for leaf, own in _paired(value, spec):
             for dim, given in _items(own):
                 place = f"L['{name}'].size()[{dim}]"
@@ -191,6 +323,7 @@ def _symbol(
         low, high = given.min or 0, given.max or INFINITY
         symbol = env.new_symbol(size, place, max(low, 2), high)
         symbol.is_optional = given.kind == "AUTO"
+        symbol.is_inferred = True
         return symbol
     root = given.root
     own = (size - given.offset) // given.factor

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pellucid import Tensor
+from pellucid._package.lazy_exports import take_offers
 from pellucid.export.graph_signature import (
     Argument,
     ExportGraphSignature,
@@ -19,6 +20,7 @@ from pellucid.nn import Module, Parameter
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import INFINITY, Guard
 from pellucid.utils._symbolic.expressions import Expr
+from pellucid.utils._symbolic.ranges import ValueRanges
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
 
@@ -63,16 +65,27 @@ class Range:
     offset: int = 0
 
     @property
-    def expr(self) -> str:
+    def expr(self) -> Expr:
         """The size as an expression of its name."""
         size = Expr.constant(self.factor) * Expr.symbol(self.name)
-        return str(size + Expr.constant(self.offset))
+        return size + Expr.constant(self.offset)
 
-    def __str__(self) -> str:
+    @property
+    def values(self) -> ValueRanges:
+        """The allowed sizes."""
         low, high = (
             self.factor * end + self.offset for end in (self.lower, self.upper)
         )
-        return f"[{low}, {'inf' if self.upper >= INFINITY else high}]"
+        return ValueRanges(low, INFINITY if self.upper >= INFINITY else high)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the size is the named one itself."""
+        return self.factor == 1 and self.offset == 0
+
+    def __str__(self) -> str:
+        low, high = self.values.lower, self.values.upper
+        return f"[{low}, {'inf' if high >= INFINITY else high}]"
 
 
 @dataclass
@@ -102,9 +115,9 @@ class ExportedProgram:
         return self.graph_module.graph
 
     @property
-    def range_constraints(self) -> dict[str, Range]:
-        """The ranges of dynamic sizes by name or expression."""
-        return {r.expr: r for r in self.ranges}
+    def range_constraints(self) -> dict[Expr, ValueRanges]:
+        """The ranges of dynamic sizes by their expression."""
+        return {r.expr: r.values for r in self.ranges}
 
     def parameters(self) -> Iterator[Tensor]:
         """The parameters."""
@@ -129,9 +142,9 @@ class ExportedProgram:
             "`exported_program.module()` instead."
         )
 
-    def module(self, check_guards: bool = True) -> Module:
-        """A module with the program's parameters and buffers, which checks sizes."""
-        return ExportedModule(self)
+    if TYPE_CHECKING:
+
+        def module(self, check_guards: bool = True) -> Any: ...
 
     def run_decompositions(
         self, decomp_table: Mapping[Any, Any] | None = None
@@ -141,7 +154,8 @@ class ExportedProgram:
         (``default_decompositions``), an empty one PyTorch's ops. The graph has no
         in-place writes: new values of buffers and inputs are among its outputs.
         """
-        from pellucid.export.decomposed import decomposed, default_decompositions
+        from pellucid.export.decomp_utils import default_decompositions
+        from pellucid.export.decomposed import decomposed
 
         table = default_decompositions() if decomp_table is None else decomp_table
         return decomposed(self, table)
@@ -149,10 +163,9 @@ class ExportedProgram:
     def __str__(self) -> str:
         code = self.graph_module.print_readable(print_output=False)
         body = "\n".join(f"    {line}".rstrip() for line in code.split("\n"))
-        ranges = ", ".join(f"{r.expr}: {r}" for r in self.ranges)
         return (
             f"ExportedProgram:\n{body}\n{self._signature_text()}"
-            f"Range constraints: {{{ranges}}}\n"
+            f"Range constraints: {self.range_constraints}\n"
         )
 
     def _signature_text(self) -> str:
@@ -160,93 +173,7 @@ class ExportedProgram:
         return "\n".join(["Graph signature:", *(f"    {x}".rstrip() for x in lines)])
 
 
-class ExportedModule(Module):
-    """Runs an ExportedProgram."""
-
-    def __init__(self, program: ExportedProgram) -> None:
-        super().__init__()
-        self.__dict__["_program"] = program
-        signature = program.graph_signature
-        for name in signature.parameters:
-            value = program.state_dict[name]
-            if not isinstance(value, Parameter):
-                value = Parameter(value, requires_grad=value.requires_grad)
-            owner, last = _owner(self, name)
-            owner.register_parameter(last, value)
-        for name in signature.buffers:
-            is_stored = name in program.state_dict
-            value = (program.state_dict if is_stored else program.constants)[name]
-            owner, last = _owner(self, name)
-            owner.register_buffer(last, value, persistent=is_stored)
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that it runs."""
-        program: ExportedProgram = self.__dict__["_program"]
-        return program.graph
-
-    @property
-    def code(self) -> str:
-        """The graph's code."""
-        program: ExportedProgram = self.__dict__["_program"]
-        return program.graph_module.code
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The program's result. Raises for arguments of another structure."""
-        program: ExportedProgram = self.__dict__["_program"]
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        if spec != program.call_spec.in_spec:
-            raise ValueError(
-                f"the exported program takes {program.call_spec.in_spec}, and was "
-                f"given "
-                f"{spec}"
-            )
-        check_sizes(program, leaves)
-        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
-        user = iter(leaves)
-        given = [
-            next(user)
-            if s.kind is InputKind.USER_INPUT
-            else program.constants[str(s.target)]
-            if s.kind is InputKind.CONSTANT_TENSOR
-            else own[str(s.target)]
-            for s in program.graph_signature.input_specs
-        ]
-        results = written_back(program, program.graph_module(*given), given)
-        return pytree.tree_unflatten(results, program.call_spec.out_spec)
-
-
-def written_back(
-    program: ExportedProgram, outputs: Sequence[Any], given: Sequence[Any]
-) -> list[Any]:
-    """The results among the graph's outputs, after writing new values to the buffers
-    and inputs that the graph was ``given``. A result that is a new value is replaced by
-    the tensor it was written to. No gradient passes through a buffer.
-    """
-    places = {s.arg.name: k for k, s in enumerate(program.graph_signature.input_specs)}
-    buffers = {t: n for n, t in program.graph_signature.inputs_to_buffers.items()}
-    owners: dict[str, Any] = {}
-    results: list[Any] = []
-    specs = program.graph_signature.output_specs
-    for spec, value in zip(specs, outputs, strict=True):
-        if spec.kind is OutputKind.USER_OUTPUT:
-            results.append(owners.get(spec.arg.name, value))
-            continue
-        is_buffer = spec.kind is OutputKind.BUFFER_MUTATION
-        name = buffers[str(spec.target)] if is_buffer else str(spec.target)
-        owner = given[places[name]]
-        owner.copy_(value.detach() if is_buffer else value)
-        owners[spec.arg.name] = owner
-    return results
-
-
-def _owner(module: Module, name: str) -> tuple[Module, str]:
-    *path, last = name.split(".")
-    for part in path:
-        if not hasattr(module, part):
-            module.add_module(part, Module())
-        module = getattr(module, part)
-    return module, last
+take_offers("export.exported_program.ExportedProgram", ExportedProgram)
 
 
 def program_state(program: ExportedProgram) -> dict[str, tuple[str, Tensor]]:
@@ -288,12 +215,10 @@ def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
             if known is not None:
                 own, rest = divmod(size - known.offset, known.factor)
                 if rest or not known.lower <= own <= known.upper:
-                    form = "" if known.expr == known.name else f"{known.expr} in "
+                    form = "" if known.is_plain else f"{known.expr} in "
                     raise RuntimeError(f"Guard failed: {place}, expected {form}{known}")
                 if seen.setdefault(known.name, own) != own:
-                    form = (
-                        "" if known.expr == known.name else f"expected {known.expr}, "
-                    )
+                    form = "" if known.is_plain else f"expected {known.expr}, "
                     raise RuntimeError(
                         f"Guard failed: {place}, {form}but {known.name} is "
                         f"{seen[known.name]}"
