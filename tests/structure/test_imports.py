@@ -180,17 +180,9 @@ API = {
     "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "export": {
-        *(
-            "_decomp",
-            "_dynamo",
-            "_ops",
-            "_subclasses",
-            "func",
-            "fx",
-            "fx/experimental",
-            "nn",
-        ),
-        *("serialization", "utils/_pytree", "utils/_symbolic"),
+        *("_decomp", "_dynamo", "_ops", "_package", "_subclasses", "func", "fx"),
+        *("fx/experimental", "nn", "serialization", "utils/_pytree"),
+        "utils/_symbolic",
     },
     "utils/_symbolic": set(),
     "_functorch": {

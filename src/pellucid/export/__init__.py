@@ -11,15 +11,15 @@ from pellucid.export.decomp_utils import CustomDecompTable as CustomDecompTable
 from pellucid.export.decomp_utils import (
     default_decompositions as default_decompositions,
 )
+from pellucid.export.draft import draft_export as draft_export
 from pellucid.export.dynamic_shapes import AdditionalInputs as AdditionalInputs
 from pellucid.export.dynamic_shapes import Dim as Dim
 from pellucid.export.dynamic_shapes import ShapesCollection as ShapesCollection
 from pellucid.export.dynamic_shapes import dims as dims
-from pellucid.export.draft import draft_export as draft_export
-from pellucid.export.graph_signature import ExportGraphSignature as ExportGraphSignature
 from pellucid.export.exported_program import ExportedProgram as ExportedProgram
 from pellucid.export.exported_program import ModuleCallEntry as ModuleCallEntry
 from pellucid.export.exported_program import ModuleCallSignature as ModuleCallSignature
+from pellucid.export.graph_signature import ExportGraphSignature as ExportGraphSignature
 from pellucid.export.stored import load as load
 from pellucid.export.stored import save as save
 from pellucid.export.tracing import export as export

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from pellucid import Tensor
+from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.graph_signature import (
     ExportGraphSignature,
     InputKind,
     InputSpec,
     OutputKind,
 )
-from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.tracing import lift_constants, name_inputs, output_specs
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
 from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised

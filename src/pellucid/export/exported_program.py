@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,11 +12,9 @@ from pellucid.export.graph_signature import (
     Argument,
     ExportGraphSignature,
     InputKind,
-    OutputKind,
 )
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
-from pellucid.nn import Module, Parameter
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import INFINITY, Guard
 from pellucid.utils._symbolic.expressions import Expr

@@ -14,6 +14,13 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._ops.higher_order import HigherOrderOperator
+from pellucid.export.exported_program import (
+    CallSpec,
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    Range,
+)
 from pellucid.export.graph_signature import (
     Argument,
     ConstantArgument,
@@ -24,13 +31,6 @@ from pellucid.export.graph_signature import (
     OutputSpec,
     SymIntArgument,
     TensorArgument,
-)
-from pellucid.export.exported_program import (
-    CallSpec,
-    ExportedProgram,
-    ModuleCallEntry,
-    ModuleCallSignature,
-    Range,
 )
 from pellucid.fx.graph import Graph
 from pellucid.fx.graph_module import GraphModule
@@ -61,8 +61,8 @@ def save(
     pickle_protocol: int = 2,
 ) -> None:
     """Writes a program to a path or file, with texts or bytes by name in
-    ``extra_files``. ``opset_version`` and ``pickle_protocol`` have no effect. Raises ValueError for a graph with values
-    that a file cannot store.
+    ``extra_files``. ``opset_version`` and ``pickle_protocol`` have no effect. Raises
+    ValueError for a graph with values that a file cannot store.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(

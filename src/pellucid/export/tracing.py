@@ -11,6 +11,13 @@ import pellucid
 from pellucid import SymInt, Tensor
 from pellucid._dynamo.exc import UserError, UserErrorType
 from pellucid.export.dynamic_shapes import AdditionalInputs, shapes_of, symbols_of
+from pellucid.export.exported_program import (
+    CallSpec,
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    Range,
+)
 from pellucid.export.graph_signature import (
     Argument,
     ConstantArgument,
@@ -21,13 +28,6 @@ from pellucid.export.graph_signature import (
     OutputSpec,
     SymIntArgument,
     TensorArgument,
-)
-from pellucid.export.exported_program import (
-    CallSpec,
-    ExportedProgram,
-    ModuleCallEntry,
-    ModuleCallSignature,
-    Range,
 )
 from pellucid.func import functional_call
 from pellucid.fx.experimental.module_stack import ModuleStack

@@ -1,10 +1,11 @@
 """Modules that run an exported program: ``unflatten`` and ``ExportedProgram.module``.
 
-``module`` gives one graph that owns the parameters and buffers; ``unflatten``
-rebuilds the submodules, so they can be replaced. The nodes of a submodule's call are consecutive and record the calls that contain them
-(``fx/experimental/module_stack.py``). A submodule's inputs are the outside values that
-its nodes read, its outputs the values that outside nodes read; parameters and buffers
-have their original owners. Several calls with equal graphs share one module.
+``module`` gives one graph that owns the parameters and buffers; ``unflatten`` rebuilds
+the submodules, so they can be replaced. The nodes of a submodule's call are consecutive
+and record the calls that contain them (``fx/experimental/module_stack.py``). A
+submodule's inputs are the outside values that its nodes read, its outputs the values
+that outside nodes read; parameters and buffers have their original owners. Several
+calls with equal graphs share one module.
 """
 
 from __future__ import annotations
@@ -438,7 +439,7 @@ def _form(graph: Graph) -> str:
 
 
 def _assign_state(made: GraphModule, state: dict[str, Tensor]) -> None:
-    """Gives ``made`` the tensors in their original order, also those that no node reads."""
+    """Gives ``made`` all tensors in their original order, read by a node or not."""
     own = {name.split(".")[0] for name in state}
     for kind in (made._parameters, made._buffers, made._modules):
         for name in own & kind.keys():

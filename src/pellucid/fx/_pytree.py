@@ -50,7 +50,7 @@ def tree_flatten_spec(
 
 
 def _registered(cls: Any) -> FlattenFuncSpec | None:
-    """How a container of ``utils._pytree`` that nothing was told about here flattens."""
+    """How a container that only ``utils._pytree`` knows is flattened."""
     node = PYTREE_NODES.get(cls)
     return None if node is None else lambda tree, spec: list(node.flatten_fn(tree)[0])
 

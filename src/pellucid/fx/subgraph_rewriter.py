@@ -30,7 +30,7 @@ MatchFilter = Callable[[InternalMatch, Graph, Graph], bool]
 
 
 class Match(NamedTuple):
-    """One occurrence: its last node, and the graph node of each pattern node."""
+    """One occurrence: the last node of the pattern, and the graph node of each one."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -160,14 +160,13 @@ def _replace_one(
         old.replace_all_uses_with(new)
         renewed[old] = new
     _erase(gm, own)
-    anchor = match.anchors[0]
-    return ReplacedPatterns(match.nodes_map[anchor], match.nodes_map, made)
+    return ReplacedPatterns(match.anchors[0], match.nodes_map, made)
 
 
 def _insertion_point(match: InternalMatch, own: list[Node], read: set[Node]) -> Node:
-    """The insertion point: after all inputs and before all users."""
+    """The insertion point: before the first user, and after all inputs."""
     readers = [u for node in match.returning_nodes for u in node.users if u not in own]
-    first = min([*readers, max(own).next])
+    first = min(readers, default=max(own).next)
     latest = max((n for n in read), default=None)
     if latest is not None and first <= latest:
         return latest.next
