@@ -55,7 +55,7 @@ def test_config_is_patched_for_a_scope():
     with torch._dynamo.config.patch(disable=True):
         assert recorded_by(compiled, torch.ones(N)) == 0
     assert recorded_by(compiled, torch.ones(N)) == 2
-    with pytest.raises(AttributeError, match="no setting"):
+    with pytest.raises(AttributeError, match="does not exist"):
         torch._dynamo.config.patch(nope=1).__enter__()
 
 

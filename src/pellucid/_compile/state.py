@@ -51,6 +51,21 @@ def set_stance(name: str) -> None:
     _stance[0] = name
 
 
+@contextmanager
+def exporting() -> Iterator[None]:
+    """A scope in which ``torch.export`` traces in this thread."""
+    before = is_exporting()
+    _threads.exporting = True
+    try:
+        yield
+    finally:
+        _threads.exporting = before
+
+
+def is_exporting() -> bool:
+    return getattr(_threads, "exporting", False)
+
+
 def capture() -> Any:
     """The mode (capture/mode.py) that captures this thread's graphs for a backend, or
     None.

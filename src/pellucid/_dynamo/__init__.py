@@ -57,12 +57,12 @@ __all__ = [
 
 
 def is_compiling() -> bool:
-    """Whether ops are being recorded for a user's backend.
+    """Whether ops are being recorded for a user's backend or a program is exported.
 
     False with the default backend, which runs the Python code unchanged and whose
     recorded ops give the eager results.
     """
-    return state.capture() is not None
+    return state.capture() is not None or state.is_exporting()
 
 
 def is_dynamo_supported() -> bool:

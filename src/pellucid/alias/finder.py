@@ -53,6 +53,10 @@ class _Refused:
         raise AssertionError("create_module has raised")
 
 
+# PyTorch's distribution has both.
+_PACKAGES = {"torch": "pellucid", "functorch": "pellucid._functorch.exports"}
+
+
 class TorchFinder:
     """Finds ``pellucid.x`` for ``torch.x``; refuses what cannot run.
 
@@ -70,12 +74,10 @@ class TorchFinder:
             return ModuleSpec(fullname, refused) if installed else None
         if fullname == "torch":
             return _spec(fullname, sys.modules["pellucid"])
-        if fullname == "functorch":
-            own = "pellucid._functorch.exports"
-            return _spec(fullname, importlib.import_module(own))
-        if not fullname.startswith("torch."):
+        package, _, _ = fullname.partition(".")
+        if package not in _PACKAGES:
             return None
-        own_name = "pellucid" + fullname.removeprefix("torch")
+        own_name = _PACKAGES[package] + fullname.removeprefix(package)
         try:
             return _spec(fullname, importlib.import_module(own_name))
         except ModuleNotFoundError as error:

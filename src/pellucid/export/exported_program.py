@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pellucid import Tensor
 from pellucid._package.lazy_exports import take_offers
+from pellucid.export.decomp_utils import (
+    default_decompositions as default_decompositions,
+)
 from pellucid.export.graph_signature import (
     Argument,
     ExportGraphSignature,
@@ -152,7 +155,6 @@ class ExportedProgram:
         (``default_decompositions``), an empty one PyTorch's ops. The graph has no
         in-place writes: new values of buffers and inputs are among its outputs.
         """
-        from pellucid.export.decomp_utils import default_decompositions
         from pellucid.export.decomposed import decomposed
 
         table = default_decompositions() if decomp_table is None else decomp_table

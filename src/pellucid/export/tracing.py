@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import SymInt, Tensor
+from pellucid._compile import state
 from pellucid._dynamo.exc import UserError, UserErrorType
 from pellucid.export.dynamic_shapes import AdditionalInputs, shapes_of, symbols_of
 from pellucid.export.exported_program import (
@@ -100,6 +101,21 @@ def exported(
     assumed: Assumptions | None = None,
 ) -> ExportedProgram:
     """Implements ``export``; ``assumed`` holds a draft's assumptions."""
+    with state.exporting():
+        return _exported(
+            *(mod, args, kwargs, dynamic_shapes),
+            *(preserve_module_call_signature, assumed),
+        )
+
+
+def _exported(
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    preserve_module_call_signature: Sequence[str],
+    assumed: Assumptions | None,
+) -> ExportedProgram:
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):

@@ -75,21 +75,21 @@ def list_backends(
 
 
 def is_compiling() -> bool:
-    """Whether ops are being recorded for a user's backend.
+    """Whether ops are being recorded for a user's backend or a program is exported.
 
     False with the default backend, which runs the Python code unchanged.
     """
-    return state.capture() is not None
+    return state.capture() is not None or state.is_exporting()
 
 
 def is_dynamo_compiling() -> bool:
-    """As ``is_compiling``."""
-    return is_compiling()
+    """Whether ops are being recorded for a user's backend."""
+    return state.capture() is not None
 
 
 def is_exporting() -> bool:
-    """False: ``torch.export`` is not tracing."""
-    return False
+    """Whether ``torch.export`` traces a program in this thread."""
+    return state.is_exporting()
 
 
 def cudagraph_mark_step_begin() -> None:

@@ -1,0 +1,157 @@
+"""``torch._inductor``: PyTorch's names for the default backend of ``compile``.
+
+A package of ``aoti_compile_and_package`` holds the exported program; loading it needs
+neither the model's code nor a compiler, and kernels are taken from the engine's packs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pellucid.export import ExportedProgram
+    from pellucid.fx import GraphModule
+
+__all__ = [
+    "aoti_compile_and_package",
+    "aoti_load_package",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "list_mode_options",
+    "list_options",
+]
+
+# PyTorch's meaning of the modes, as settings of ``config``.
+_MODES: Final[dict[str, dict[str, Any]]] = {
+    "default": {},
+    "reduce-overhead": {"triton.cudagraphs": True},
+    "max-autotune-no-cudagraphs": {
+        "max_autotune": True,
+        "coordinate_descent_tuning": True,
+    },
+    "max-autotune": {
+        "max_autotune": True,
+        "triton.cudagraphs": True,
+        "coordinate_descent_tuning": True,
+    },
+}
+
+
+def list_mode_options(
+    mode: str | None = None, dynamic: bool | None = None
+) -> dict[str, Any]:
+    """The settings that each mode of ``torch.compile`` stands for, or those of one."""
+    return dict(_MODES if mode is None else _MODES[mode])
+
+
+def list_options() -> list[str]:
+    """The names that ``torch.compile(options=...)`` takes from PyTorch's programs."""
+    from pellucid._inductor import config
+
+    return list(config.get_config_copy())
+
+
+def compile(
+    gm: GraphModule, example_inputs: list[Any], options: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    """The graph as a callable whose ops run in groups: ``torch.compile(gm)``."""
+    from pellucid._dynamo.compile import compile as compile_callable
+
+    compiled: Callable[..., Any] = compile_callable(gm, options=options)
+    return compiled
+
+
+def aoti_compile_and_package(
+    exported_program: ExportedProgram,
+    _deprecated_unused_args: Any = None,
+    _deprecated_unused_kwargs: Any = None,
+    *,
+    package_path: Any = None,
+    inductor_configs: dict[str, Any] | None = None,
+) -> Any:
+    """Writes a program to a file for ``aoti_load_package``; returns its path.
+
+    Without ``package_path``, ``model.pt2`` in the current directory. ValueError for a
+    path that does not end in ``.pt2``. Example::
+
+        program = torch.export.export(model, (x,))
+        path = torch._inductor.aoti_compile_and_package(program)
+        torch._inductor.aoti_load_package(path)(x)
+    """
+    from pellucid.export import ExportedProgram, save
+
+    if not isinstance(exported_program, ExportedProgram):
+        raise TypeError(
+            "aoti_compile_and_package takes an ExportedProgram, not "
+            f"{type(exported_program).__name__}; torch.export.export gives one"
+        )
+    path = "model.pt2" if package_path is None else package_path
+    if isinstance(path, str) and not path.endswith(".pt2"):
+        raise ValueError(f"package_path must end in .pt2, and is {path!r}")
+    save(exported_program, path)
+    return path
+
+
+class AOTICompiledModel:
+    """A program that was loaded from a package; a call runs it without gradients."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        from pellucid._dynamo.compile import compile as compile_callable
+
+        self._program = program
+        self._module = program.module()
+        self._run = compile_callable(self._module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        import pellucid
+
+        with pellucid.no_grad():
+            return self._run(*args, **kwargs)
+
+    def get_constant_fqns(self) -> list[str]:
+        """The names of its parameters, buffers and constants."""
+        return list(self._module.state_dict(keep_vars=True))
+
+    def load_constants(
+        self,
+        constants_map: dict[str, Any],
+        *,
+        check_full_update: bool,
+        user_managed: bool = False,
+    ) -> None:
+        """Replaces the values of parameters and buffers by name. ``check_full_update``:
+        whether all must be given; KeyError or ValueError for wrong names.
+        """
+        import pellucid
+
+        own = self._module.state_dict(keep_vars=True)
+        unknown = constants_map.keys() - own.keys()
+        missing = own.keys() - constants_map.keys() if check_full_update else set()
+        if unknown or missing:
+            raise ValueError(
+                f"load_constants: unknown names {sorted(unknown)}, missing names "
+                f"{sorted(missing)}; the program has {sorted(own)}"
+            )
+        with pellucid.no_grad():
+            for name, value in constants_map.items():
+                own[name].copy_(value)
+
+
+def aoti_load_package(path: Any, *args: Any, **kwargs: Any) -> AOTICompiledModel:
+    """The program that ``aoti_compile_and_package`` wrote, as a callable."""
+    from pellucid.export import load
+
+    return AOTICompiledModel(load(path))
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Marks the beginning of a step. Results of earlier steps are never overwritten."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "config":
+        raise AttributeError(f"module 'pellucid._inductor' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module("pellucid._inductor.config")
