@@ -102,7 +102,7 @@ def test_a_package_runs_without_the_models_code(tmp_path):
     assert loaded(x).min() > 1
     with pytest.raises(ValueError, match="missing"):
         loaded.load_constants({"0.bias": torch.ones(2)}, check_full_update=True)
-    with pytest.raises(ValueError, match=".pt2"):
+    with pytest.raises(ValueError, match=r"\.pt2"):
         torch._inductor.aoti_compile_and_package(program, package_path="model.so")
     with pytest.raises(TypeError, match="ExportedProgram"):
         torch._inductor.aoti_compile_and_package(model, package_path=path)
