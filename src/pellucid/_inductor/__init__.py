@@ -47,9 +47,9 @@ def list_mode_options(
 
 def list_options() -> list[str]:
     """The names that ``torch.compile(options=...)`` takes from PyTorch's programs."""
-    from pellucid._inductor import config
+    from pellucid._compile.accepted_settings import INDUCTOR
 
-    return list(config.get_config_copy())
+    return list(INDUCTOR)
 
 
 def compile(

@@ -109,7 +109,11 @@ class ConfigModule(ModuleType):
 
         def change() -> Callable[[], None]:
             before = self._set(changes)
-            return lambda: self._set(before) and None
+
+            def take_back() -> None:
+                self._set(before)
+
+            return take_back
 
         return change
 

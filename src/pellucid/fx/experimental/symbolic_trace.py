@@ -454,7 +454,7 @@ def _drop_unused(module: GraphModule) -> None:
 
 def _sizes_of(function: GraphModule, env: ShapeEnv) -> Sizes:
     """The symbols that are sizes of a function's inputs."""
-    found: dict[tuple[int, int], Symbol] = {}
+    found: Sizes = {}
     for index, node in enumerate(function.graph.find_nodes(op="placeholder")):
         shape = getattr(node.meta["val"], "symbolic_shape", None) or ()
         for dim, size in enumerate(shape):

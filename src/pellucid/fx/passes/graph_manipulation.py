@@ -59,7 +59,8 @@ def get_size_of_all_nodes(
     for node in fx_module.graph.nodes:
         if node.op == "output":
             break
-        node.size_bytes = get_size_of_node(fx_module, node)
+        measured: Any = node
+        measured.size_bytes = get_size_of_node(fx_module, node)
 
 
 def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
