@@ -139,3 +139,12 @@ def test_fusion_for_memory_keeps_gradients():
     fused(x).backward()
     expected = -x.sin().sin() * x.cos()
     torch.testing.assert_close(x.grad, expected.detach())
+
+
+def test_options_are_checked_by_name_and_type():
+    for options in ({"max_autotune": True}, {"cuda.arch": "80"}, {"replay": "never"}):
+        assert torch.compile(lambda x: x + 1, options=options)(torch.ones(1)) == 2
+    with pytest.raises(RuntimeError, match="Unexpected optimization option"):
+        torch.compile(lambda x: x, options={"max_autotun": True})
+    with pytest.raises(RuntimeError, match="got int should be bool"):
+        torch.compile(lambda x: x, options={"max_autotune": 1})

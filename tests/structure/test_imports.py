@@ -181,7 +181,7 @@ API = {
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "export": {
         *("_compile", "_decomp", "_dynamo", "_ops", "_package", "_subclasses"),
-        *("func", "fx", "fx/experimental", "nn", "serialization"),
+        *("func", "fx", "fx/experimental", "fx/passes", "nn", "serialization"),
         *("utils/_pytree", "utils/_symbolic"),
     },
     "utils/_symbolic": set(),

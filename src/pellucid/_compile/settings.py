@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pellucid._compile.accepted_settings import INDUCTOR
 from pellucid._compile.state import RUN_AS_WRITTEN
 
 MODES: Final = (
@@ -46,6 +47,28 @@ class Settings:
         return self.backend not in ("inductor", *RUN_AS_WRITTEN)
 
 
+def _check_options(options: dict[str, Any]) -> None:
+    """RuntimeError for an option that neither Pellucid nor PyTorch has."""
+    groups = {name.partition(".")[0] for name in INDUCTOR}
+    for given, value in options.items():
+        name = given.replace("-", "_")
+        group, dot, _ = name.partition(".")
+        is_vendors = bool(dot) and group not in groups
+        if name == "replay" or is_vendors:
+            continue
+        if name not in INDUCTOR:
+            raise RuntimeError(
+                f"Unexpected optimization option {given}; "
+                "torch._inductor.list_options() gives the known ones"
+            )
+        known = INDUCTOR[name]
+        if known is not None and type(value) is not type(known):
+            raise RuntimeError(
+                f"Unexpected type of attr {given}, got {type(value).__name__} should be "
+                f"{type(known).__name__}"
+            )
+
+
 def check_settings(
     backend: Any, fullgraph: bool, dynamic: bool | None, mode: Any, options: Any
 ) -> Settings:
@@ -69,6 +92,8 @@ def check_settings(
         raise RuntimeError(
             f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}"
         )
+    if backend == "inductor":
+        _check_options(options or {})
     settings = Settings(backend, fullgraph, dynamic, mode, dict(options or {}))
     if backend == "inductor" and settings.replays not in REPLAYS:
         raise RuntimeError(

@@ -18,7 +18,12 @@ from pellucid.export.graph_signature import (
     InputSpec,
     OutputKind,
 )
-from pellucid.export.tracing import lift_constants, name_inputs, output_specs
+from pellucid.export.tracing import (
+    lift_constants,
+    name_inputs,
+    note_tensors,
+    output_specs,
+)
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
 from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
 from pellucid.fx.graph_module import GraphModule
@@ -88,6 +93,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         **lift_constants(graph_module, specs, {}, len(program.constants)),
     }
     name_inputs(graph_module, specs, leaves)
+    note_tensors(graph_module)
     places = [specs.index(spec) for spec in names]
     return ExportedProgram(
         graph_module,
@@ -99,6 +105,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         program.guards,
         program.example_inputs,
         [ModuleCallEntry(e.fqn, None if e.fqn else e.signature) for e in entries],
+        is_functional=True,
     )
 
 

@@ -108,12 +108,18 @@ class ExportedProgram:
     guards: list[Guard] = field(default_factory=list)
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     module_call_graph: list[ModuleCallEntry] = field(default_factory=list)
+    is_functional: bool = False  # has no writes: of ``run_decompositions``
     _report: Any = None  # a draft's assumptions
 
     @property
     def graph(self) -> Graph:
         """The graph."""
         return self.graph_module.graph
+
+    @property
+    def dialect(self) -> str:
+        """``"TRAINING"``, and ``"ATEN"`` after ``run_decompositions``."""
+        return "ATEN" if self.is_functional else "TRAINING"
 
     @property
     def range_constraints(self) -> dict[Expr, ValueRanges]:
@@ -186,8 +192,14 @@ def program_state(program: ExportedProgram) -> dict[str, tuple[str, Tensor]]:
     }
 
 
+class GuardError(AssertionError, RuntimeError):
+    """An argument for which the program was not exported. (PyTorch raises the one type
+    from ``module()``, the other from unflattened modules.)
+    """
+
+
 def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
-    """Raises RuntimeError for a size that is not the example's or outside its range."""
+    """Raises GuardError for a size that is not the example's or outside its range."""
     count = len(program.graph_signature.input_specs) - len(leaves)
     nodes = program.graph.find_nodes(op="placeholder")[count:]
     open_sizes = {(r.input, r.dim): r for r in program.ranges}
@@ -196,14 +208,14 @@ def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
         expected = node.meta["expected"]
         if not isinstance(leaf, Tensor):
             if leaf != expected:
-                raise RuntimeError(
+                raise GuardError(
                     f"Guard failed: {node.target} is {leaf!r}; the program was "
                     f"exported "
                     f"for {expected!r}"
                 )
             continue
         if leaf.dim() != len(expected):
-            raise RuntimeError(
+            raise GuardError(
                 f"Guard failed: {node.target} has {leaf.dim()} dimensions, not "
                 f"{len(expected)}"
             )
@@ -211,15 +223,15 @@ def check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
             known = open_sizes.get((index, dim))
             place = f"{node.target}.size()[{dim}] == {size}"
             if known is None and size != expected[dim]:
-                raise RuntimeError(f"Guard failed: {place}, expected {expected[dim]}")
+                raise GuardError(f"Guard failed: {place}, expected {expected[dim]}")
             if known is not None:
                 own, rest = divmod(size - known.offset, known.factor)
                 if rest or not known.lower <= own <= known.upper:
                     form = "" if known.is_plain else f"{known.expr} in "
-                    raise RuntimeError(f"Guard failed: {place}, expected {form}{known}")
+                    raise GuardError(f"Guard failed: {place}, expected {form}{known}")
                 if seen.setdefault(known.name, own) != own:
                     form = "" if known.is_plain else f"expected {known.expr}, "
-                    raise RuntimeError(
+                    raise GuardError(
                         f"Guard failed: {place}, {form}but {known.name} is "
                         f"{seen[known.name]}"
                     )

@@ -94,6 +94,7 @@ def save(
             "parts": [_stored_part(entry) for entry in ep.module_call_graph],
             "examples": _stored_examples(ep.example_inputs),
             "extra": dict(extra_files or {}),
+            "is_functional": ep.is_functional,
         },
         f,
     )
@@ -138,6 +139,7 @@ def load(
         [Range(*r) for r in stored["ranges"]],
         example_inputs=_examples(stored.get("examples"), in_spec),
         module_call_graph=[_part(entry) for entry in stored.get("parts", ())],
+        is_functional=stored.get("is_functional", False),
     )
 
 

@@ -41,6 +41,7 @@ from pellucid.fx.experimental.symbolic_trace import (
 )
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
+from pellucid.fx.passes.shape_prop import _extract_tensor_metadata
 from pellucid.nn import Module
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import DerivedSize, Guard, ShapeEnv, Symbol
@@ -160,6 +161,7 @@ def _exported(
         if spec.kind is InputKind.BUFFER and not spec.persistent:
             constants[str(spec.target)] = stored.pop(str(spec.target))
     name_inputs(graph_module, specs, leaves)
+    note_tensors(graph_module)
     return ExportedProgram(
         graph_module,
         ExportGraphSignature(specs, output_specs(graph_module, specs)),
@@ -354,6 +356,14 @@ def name_inputs(module: GraphModule, specs: list[InputSpec], leaves: list[Any]) 
         is_tensor = isinstance(leaf, Tensor)
         node.meta["expected"] = tuple(Tensor.size(leaf)) if is_tensor else leaf
     module.recompile()
+
+
+def note_tensors(module: GraphModule) -> None:
+    """Records in ``meta["tensor_meta"]`` the shape, dtype and strides of values."""
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, Tensor):
+            node.meta["tensor_meta"] = _extract_tensor_metadata(value, False)
 
 
 def output_specs(
