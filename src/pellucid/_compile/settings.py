@@ -64,8 +64,8 @@ def _check_options(options: dict[str, Any]) -> None:
         known = INDUCTOR[name]
         if known is not None and type(value) is not type(known):
             raise RuntimeError(
-                f"Unexpected type of attr {given}, got {type(value).__name__} should be "
-                f"{type(known).__name__}"
+                f"Unexpected type of attr {given}, got {type(value).__name__} should "
+                f"be {type(known).__name__}"
             )
 
 
