@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pellucid
@@ -135,6 +136,12 @@ def _rules() -> Iterator[tuple[OpOverload, _Rule]]:
             yield overload_of(record.schema.full_name), _Redirected(record)
 
 
+@cache
+def derived_decompositions() -> dict[Any, _Rule]:
+    """What declarations give for every op that may be taken apart, by overload."""
+    return dict(_rules())
+
+
 def core_aten_decompositions() -> dict[Any, _Rule]:
     """A table for ``make_fx``, ``aot_autograd`` and ``run_decompositions`` that gives
     Core ATen ops. Remove the rows of ops that are wanted whole.
@@ -145,7 +152,8 @@ def core_aten_decompositions() -> dict[Any, _Rule]:
         del table[torch.ops.aten.silu.default]
         program.run_decompositions(table)
     """
-    return {op: rule for op, rule in _rules() if Tag.core not in op.tags}
+    rules = derived_decompositions()
+    return {op: rule for op, rule in rules.items() if Tag.core not in op.tags}
 
 
 def leaving_scans(table: Mapping[Any, _Rule]) -> dict[Any, _Rule]:

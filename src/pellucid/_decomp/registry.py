@@ -137,6 +137,15 @@ def register_decomposition(
 
 
 def get_decompositions(aten_ops: Sequence[Any] | Iterable[Any]) -> dict[Any, Any]:
-    """The known decompositions of these ops and packets, by overload."""
-    wanted = _overloads(aten_ops)
-    return {op: decomposition_table[op] for op in wanted if op in decomposition_table}
+    """The decompositions of these ops and packets, by overload: those of the table,
+    and what follows from the ops' declarations (``core_aten.py``).
+
+    Example::
+
+        table = get_decompositions([torch.ops.aten.gelu, torch.ops.aten.addmm])
+        make_fx(f, decomposition_table=table)(x)
+    """
+    from pellucid._decomp.core_aten import derived_decompositions
+
+    known = {**derived_decompositions(), **decomposition_table}
+    return {op: known[op] for op in _overloads(aten_ops) if op in known}
