@@ -9,7 +9,16 @@ MOST = 12
 OF_PYTORCH = {
     *("_C", "__config__", "__future__", "_compile", "_custom_ops", "_decomp"),
     *("_dynamo", "_functorch", "_higher_order_ops", "_library"),
-    *("_guards", "_jit_internal", "_ops", "_subclasses", "_tensor", "_tensor_str"),
+    *(
+        "_guards",
+        "_inductor",
+        "_jit_internal",
+        "_logging",
+        "_ops",
+        "_subclasses",
+        "_tensor",
+        "_tensor_str",
+    ),
     "_utils",
     *("accelerator", "amp"),
     *("ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed"),

@@ -41,7 +41,7 @@ _MODES: Final[dict[str, dict[str, Any]]] = {
 def list_mode_options(
     mode: str | None = None, dynamic: bool | None = None
 ) -> dict[str, Any]:
-    """The settings that each mode of ``torch.compile`` stands for, or those of one."""
+    """The settings of each mode of ``torch.compile``, or of one."""
     return dict(_MODES if mode is None else _MODES[mode])
 
 
