@@ -248,7 +248,7 @@ inline void BackwardPass::evaluate_unrecorded(NodeTask& task, TimelineEvent* eve
   try {
     apply(task, event);
   } catch (...) {
-    if (thread_state.anomaly_mode) warn_of_forward_trace(node);
+    if (thread_state.anomaly_mode) warn_of_forward_call(node);
     throw;
   }
 }

@@ -139,7 +139,15 @@ def test_memory_is_reported_by_its_purpose(tmp_path):
     assert last["gradient"] == weights
     assert last["optimizer"] >= 2 * weights
     assert last["temporary"] == last["saved"] == 0
-    with pytest.raises(ValueError, match=r"\.json, \.json\.gz"):
+    page = tmp_path / "memory.html"
+    profiler.export_memory_timeline(str(page))
+    assert '"memory":' in page.read_text() and '"flame":' not in page.read_text()
+    raw = tmp_path / "memory.raw.json.gz"
+    profiler.export_memory_timeline(str(raw))
+    changes = json.loads(gzip.decompress(raw.read_bytes()))
+    signs = {0: 1, 1: 1, 3: -1}
+    assert sum(signs[action] * n for _, action, n, _ in changes) == sum(sizes[-1])
+    with pytest.raises(ValueError, match=r"\.html, \.json, \.json\.gz"):
         profiler.export_memory_timeline("memory.png")
 
 
