@@ -38,7 +38,7 @@ Lines& lines() {
   static auto* made = new Lines;
   return *made;
 }
-// Those of anomaly mode, whose numbers are asked for after any time: never forgotten.
+// Those of anomaly mode, whose numbers may be needed at any later time: never forgotten.
 Lines& stacks() {
   static auto* made = new Lines;
   return *made;

@@ -66,9 +66,9 @@ class Call:
         """How it ran: from which cache, what it did once, and why by which driver."""
         if self.event.is_repeated:
             yield "  call       prepared: it repeats a call of the inline cache"
-        for event in self.inside:
-            if event.kind is Kind.PREPARE:
-                yield f"  once       {event.name}: {event.duration / 1e6:.3f} ms"
+        once = [event.name for event in self.inside if event.kind is Kind.PREPARE]
+        if once:
+            yield f"  once       {', '.join(dict.fromkeys(once))}"
         for name in self.drivers():
             yield f"  driver     {name}: {ROUTE_REASONS[ROUTES.index(name)]}"
 

@@ -33,12 +33,12 @@ def op_of(name: str, arguments: Sequence[Any]) -> Any:
     default = str(pellucid.get_default_dtype()).removeprefix("torch.")
     with with_default_dtype(default):
         if name.startswith("derivative::"):
-            return resolve(_C._derivative_origin(name), _items(arguments))
+            return resolve(_C._derivative_origin(name), request_items(arguments))
         declared = _functional(name, REGISTRY)
         count = len(REGISTRY[declared].schema.arguments)
         if count and not arguments:
             raise NotImplementedError(f"the arguments of {name} are not recorded")
-        return resolve(declared, _items(arguments[:count]))
+        return resolve(declared, request_items(arguments[:count]))
 
 
 def _functional(name: str, registry: Any) -> str:
@@ -51,7 +51,8 @@ def _functional(name: str, registry: Any) -> str:
     raise NotImplementedError(f"{name} is not declared")
 
 
-def _items(arguments: Sequence[Any]) -> list[Any]:
+def request_items(arguments: Sequence[Any]) -> list[Any]:
+    """Recorded arguments as a request has them (``pellucid_compiler/abi/items.py``)."""
     from pellucid_compiler.abi.items import REQUEST
 
     return [REQUEST.encode(_item(argument)) for argument in arguments]
