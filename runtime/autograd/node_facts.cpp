@@ -222,6 +222,10 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
 
 // The event's facts are those of the arguments, among which the gradients have no place in the node.
 bool RepeatedDerivative::run_watched(OpCall& call, std::span<TensorImpl* const> tensors) const {
+  if (!is_watched(kWatchFacts)) {
+    const CallEvent event(call, ticks());
+    return prepared_->run(call, tensors);
+  }
   Value arguments[kMaxArguments];
   std::copy_n(call.args, call.num_args, arguments);
   for (size_t k = 0; k < operands_.size(); ++k) arguments[operands_[k].argument] = Value::of(tensors[k]);

@@ -188,6 +188,19 @@ PyObject* end_range(PyObject*, PyObject* token) {
   });
 }
 
+// run(text, function, ...): the function's result; a range of this name spans the call
+PyObject* run_in_range(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    if (count < 2) raise(ErrorKind::Type, "_timeline_run takes a name and a function");
+    TimelineScope scope;
+    if (is_watched(kWatchCalls)) {
+      note_line();
+      scope.open(EventKind::Range, name_text(args[0]), kTextFlag, thread_state.sequence);
+    }
+    return checked(PyObject_Vectorcall(args[1], args + 2, static_cast<size_t>(count - 2), keywords));
+  });
+}
+
 // For gc.callbacks: (phase, info).
 PyObject* note_collection(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
@@ -313,6 +326,8 @@ PyMethodDef functions[] = {
      "_timeline_add(process, name, begin, end): a range that another process timed, in nanoseconds."},
     {"_timeline_note", add_note, METH_O, "_timeline_note(text): adds a text to the call that is running."},
     {"_timeline_takes_notes", takes_notes, METH_NOARGS, "Whether a session asks ops implemented in Python for notes."},
+    {"_timeline_run", reinterpret_cast<PyCFunction>(run_in_range), METH_FASTCALL | METH_KEYWORDS,
+     "_timeline_run(name, function, ...): calls the function within a range."},
     {"_timeline_is_on", is_recording, METH_NOARGS, "Whether a session of the timeline is open."},
     {"_timeline_note_collection", reinterpret_cast<PyCFunction>(note_collection), METH_FASTCALL,
      "For gc.callbacks: records runs of the garbage collector."},
