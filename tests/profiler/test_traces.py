@@ -160,3 +160,18 @@ def test_an_execution_trace_has_calls_with_their_arguments(tmp_path):
     assert nodes["aten::exp"]["ctrl_deps"] == nodes["outer"]["id"]
     assert nodes["aten::exp"]["inputs"]["shapes"] == [[2, 3]]
     assert not observer.is_running()
+
+
+def test_traces_are_small(tmp_path):
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    x, options = (
+        torch.randn(2, 4, 16),
+        ("record_shapes", "with_stack", "profile_memory"),
+    )
+    with profile(**dict.fromkeys(options, True)) as profiler:
+        for _ in range(3):
+            layer(x).sum().backward()
+    path = tmp_path / "trace.json"
+    profiler.export_chrome_trace(str(path))
+    # Ten steps of a GPT of six layers are 8,000 events; a bound of 20 MB.
+    assert path.stat().st_size / len(profiler.events()) < 2000
