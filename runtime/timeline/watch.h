@@ -18,8 +18,9 @@ enum Watch : uint32_t {
   kWatchStacks = 256,   // also all Python frames, not only the line outside the package
   kWatchNotes = 512,    // also notes of ops that are implemented in Python, which then answer repeated calls too
   kWatchValues = 1024,  // anomaly mode examines every dispatched call's results (autograd/anomaly.h)
-  kWatchDispatches = kWatchObservers | kWatchValues,  // calls must be dispatched: no cache may run them
 };
+// Calls must be dispatched: no cache may run them.
+constexpr uint32_t kWatchDispatches = kWatchObservers | kWatchValues;
 
 extern std::atomic<uint32_t> watched;
 
