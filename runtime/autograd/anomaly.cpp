@@ -14,11 +14,14 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "threads/fork_safe_mutex.h"
+#include "timeline/session.h"
 
 namespace pellucid {
 namespace {
 
-std::string here() { return current_stack_trace ? current_stack_trace() : ""; }
+uint32_t here() { return stack_number ? stack_number() : 0; }
+
+std::string called_here(uint32_t stack) { return stack ? ", called here:\n" + stack_text(stack) : ""; }
 
 // ---------------------------------------------------------------------------------- in-place writes
 
@@ -26,7 +29,7 @@ struct Write {
   uint64_t memory;   // id of the storage, or address of the tensor's own version cell
   uint32_t version;  // produced by the write
   const OpRecord* op;
-  std::string trace;
+  uint32_t stack;
 };
 
 constexpr size_t kRememberedWrites = 4096;
@@ -54,16 +57,16 @@ void remember_write(const OpRecord& op, const TensorImpl& tensor) {
 // The first op of this thread whose result is non-finite although its arguments are finite.
 struct Origin {
   std::string what;  // "aten::log made -inf at element [1] of its result 0"
-  std::string trace;
+  uint32_t stack = 0;
 };
 struct Origins {
   std::optional<Origin> nan, infinity;
 };
 Origins& origins() {
-  thread_local Origins* found = new Origins;  // never freed: observers may run while a thread ends
+  thread_local Origins* found = new Origins;  // never freed: calls may run while a thread ends
   return *found;
 }
-thread_local bool looking = false;  // inside the observer, which itself calls ops
+thread_local bool looking = false;  // at results, which itself calls ops
 
 Origin describe(const OpCall& call, size_t result, TensorImpl& tensor, const NonFinite& found) {
   Origin origin;
@@ -71,9 +74,9 @@ Origin describe(const OpCall& call, size_t result, TensorImpl& tensor, const Non
                 format_sizes(found.place(tensor.shape())) + " of its result " + std::to_string(result);
   if (const Node* node = running_node()) {
     origin.what += ", in the backward pass (" + node->name() + ")";
-    if (node->extras) origin.trace = node->extras->forward_trace;
+    if (node->extras) origin.stack = node->extras->forward_stack;
   } else {
-    origin.trace = here();
+    origin.stack = here();
   }
   return origin;
 }
@@ -103,8 +106,8 @@ void look_at_result(const OpCall& call, size_t number, TensorImpl& tensor) {
 // Whether values are supplied rather than computed: full, empty, uninitialised memory.
 bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.schema.tensor_arguments == 0; }
 
-void after_op(const OpCall& call, Key key, bool failed, void*) {
-  if (!thread_state.anomaly_mode || failed || looking) return;
+void examine(const OpCall& call, Key key) {
+  if (!thread_state.anomaly_mode || looking) return;
   looking = true;
   const auto& arguments = call.op->schema.arguments;
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -115,37 +118,27 @@ void after_op(const OpCall& call, Key key, bool failed, void*) {
   looking = false;
 }
 
-void before_op(const OpCall&, Key, void*) {}
-
-FORK_SAFE ForkSafeMutex observer_mutex;
-int threads_in_mode = 0, observer = 0;
-
-void observe(bool enabled) {
-  std::lock_guard lock(observer_mutex);
-  if (enabled && threads_in_mode++ == 0) observer = add_dispatch_observer({before_op, after_op, nullptr});
-  if (!enabled && --threads_in_mode == 0) remove_dispatch_observer(observer);
-}
-
-std::string with_trace(const Origin& origin) {
-  return origin.what + (origin.trace.empty() ? "" : ", called here:\n" + origin.trace);
-}
+std::string text_of(const Origin& origin) { return origin.what + called_here(origin.stack); }
 
 }  // namespace
 
-std::string (*current_stack_trace)() = nullptr;
+uint32_t (*stack_number)() = nullptr;
+std::string (*stack_text)(uint32_t) = nullptr;
 constinit thread_local bool anomaly_checks_nan = true;
 
 void set_anomaly_mode(bool enabled, bool check_nan) {
   anomaly_checks_nan = check_nan;
   if (std::exchange(thread_state.anomaly_mode, enabled) == enabled) return;
-  if (enabled) origins() = {};
-  observe(enabled);
+  examine_results = examine;
+  if (!enabled) return watch_less(kWatchValues);
+  origins() = {};
+  watch_more(kWatchValues);
 }
 
-void remember_forward_trace(Node& node) { extras_of(node).forward_trace = here(); }
+void remember_forward_stack(Node& node) { extras_of(node).forward_stack = here(); }
 
-void warn_of_forward_trace(const Node& node) {
-  if (!node.extras || node.extras->forward_trace.empty()) {
+void warn_of_forward_call(const Node& node) {
+  if (!node.extras || !node.extras->forward_stack) {
     warn(
         "the backward pass failed in %s, whose forward call was made outside anomaly mode:\n"
         "run the forward pass under it too to see where.",
@@ -153,7 +146,7 @@ void warn_of_forward_trace(const Node& node) {
     return;
   }
   warn("the backward pass failed in %s. Its forward call was made here:\n%s", node.name().c_str(),
-       node.extras->forward_trace.c_str());
+       stack_text(node.extras->forward_stack).c_str());
 }
 
 void check_for_nan(const Node& node, std::span<const Tensor> grads_out) {
@@ -172,8 +165,7 @@ std::string writer_of(const TensorImpl& tensor, uint32_t version) {
   const uint64_t memory = memory_of(tensor);
   std::lock_guard lock(writes_mutex);
   for (const Write& write : writes())
-    if (write.memory == memory && write.version == version)
-      return write.op->qualified_name + (write.trace.empty() ? "" : ", called here:\n" + write.trace);
+    if (write.memory == memory && write.version == version) return write.op->qualified_name + called_here(write.stack);
   return {};
 }
 
@@ -181,8 +173,8 @@ std::string first_non_finite() {
   const Origins& first = origins();
   std::string text;
   // A NaN often follows from an earlier infinity: name both, the infinity first.
-  if (first.infinity) text = with_trace(*first.infinity);
-  if (first.nan) text += (text.empty() ? "" : "\n") + with_trace(*first.nan);
+  if (first.infinity) text = text_of(*first.infinity);
+  if (first.nan) text += (text.empty() ? "" : "\n") + text_of(*first.nan);
   return text;
 }
 

@@ -21,10 +21,12 @@ thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local BackwardPass* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
 std::atomic<int64_t> passes_begun{0};
 
-void open_event(TimelineScope& scope, const Node& node, int64_t pass) {
+// `begin`: when the node before it ended. If nothing ran since, the clock is not read again.
+void open_event(TimelineScope& scope, const Node& node, int64_t pass, uint64_t begin) {
   uint8_t flags = 0;
   const void* identity = node.timeline_identity(flags);
-  scope.open(EventKind::Node, identity, flags, node.sequence);
+  if (ThreadTimeline* timeline = thread_timeline())
+    scope.open(*timeline, EventKind::Node, identity, flags, node.sequence, timeline->last_tick == begin ? begin : 0);
   if (scope.event()) scope.event()->detail = static_cast<uint16_t>(pass);
 }
 
@@ -231,9 +233,13 @@ void BackwardPass::evaluate(NodeTask& task) {
     if (!task.needed) return;
   }
   if (is_watched(kWatchCalls)) [[unlikely]] {
-    TimelineScope event;
-    open_event(event, node, id_);
-    return evaluate_unrecorded(task, event.event());
+    {
+      TimelineScope event;
+      open_event(event, node, id_, last_end_);
+      evaluate_unrecorded(task, event.event());
+    }
+    last_end_ = own_timeline ? own_timeline->last_tick : 0;
+    return;
   }
   evaluate_unrecorded(task, nullptr);
 }
@@ -248,7 +254,7 @@ inline void BackwardPass::evaluate_unrecorded(NodeTask& task, TimelineEvent* eve
   try {
     apply(task, event);
   } catch (...) {
-    if (thread_state.anomaly_mode) warn_of_forward_trace(node);
+    if (thread_state.anomaly_mode) warn_of_forward_call(node);
     throw;
   }
 }
@@ -260,7 +266,7 @@ void BackwardPass::apply(NodeTask& task, TimelineEvent* event) {
   const std::span<Tensor> grads_out = gradients.span();
   const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   node.apply(grads_in, grads_out, options_.create_graph);
-  if (event) [[unlikely]]
+  if (event && node.num_edges) [[unlikely]]
     event->extra = ticks();
   if (!options_.retain_graph) node.release_saved();
   if (node.extras) [[unlikely]]

@@ -65,6 +65,7 @@ class BackwardPass {
 
   const BackwardOptions options_;
   const int64_t id_;
+  uint64_t last_end_ = 0;  // when the last recorded node ended, in ticks
   BackwardPass* const outer_;
   bool restricted_ = false;
   bool meets_recorded_ = false;          // a compiled callable recorded some of the ops

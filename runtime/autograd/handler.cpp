@@ -154,7 +154,7 @@ void record_in_place(OpCall& call, void* finder) {
   OwnedResults results(call);
   node->save_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]
-    remember_forward_trace(*node);
+    remember_forward_stack(*node);
   TensorImpl* written = call.rets[0].tensor;
   if (!is_differentiable(written->dtype)) return results.pass_on();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));

@@ -52,7 +52,7 @@ struct NodeExtras {
   std::vector<PackedSlot> packed;  // saved tensors that hooks hold
   std::vector<Tensor> results;     // of a watched call: what the gradient op that modes see may read
   Ref<Attachment> metadata;        // Python's `metadata` dict
-  std::string forward_trace;       // anomaly mode: where the forward call was made
+  uint32_t forward_stack = 0;      // anomaly mode: where the forward call was made (autograd/anomaly.h)
 };
 
 TensorHooks& hooks_of_leaf(TensorImpl& leaf);  // makes them if absent

@@ -196,7 +196,7 @@ bool matches(const TensorImpl& tensor, const uint64_t*& word) {
 
 bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const {
   if (epoch_ != op_->epoch.load(std::memory_order_relaxed) || default_dtype_ != default_dtype() ||
-      is_watched(kWatchObservers) || (!is_small_ && in_region())) [[unlikely]]
+      is_watched(kWatchDispatches) || (!is_small_ && in_region())) [[unlikely]]
     return false;
   TensorImpl* tensors[kMaxArguments];
   TensorImpl** next = tensors;
@@ -215,11 +215,22 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
     return false;
   // Prepared calls read their tensors, not the arguments.
   OpCall call{op_, node.saved, rets, num_arguments_, keys_};
-  if (is_watched(kWatchCalls)) [[unlikely]] {
-    const CallEvent event(call);
-    return prepared_->run(call, {tensors, next});
-  }
+  if (is_watched(kWatchCalls)) [[unlikely]]
+    return run_watched(call, {tensors, next});
   return prepared_->run(call, {tensors, next});
+}
+
+// The event's facts are those of the arguments, among which the gradients have no place in the node.
+bool RepeatedDerivative::run_watched(OpCall& call, std::span<TensorImpl* const> tensors) const {
+  if (!is_watched(kWatchFacts)) {
+    const CallEvent event(call, ticks());
+    return prepared_->run(call, tensors);
+  }
+  Value arguments[kMaxArguments];
+  std::copy_n(call.args, call.num_args, arguments);
+  for (size_t k = 0; k < operands_.size(); ++k) arguments[operands_[k].argument] = Value::of(tensors[k]);
+  const CallEvent event({call.op, arguments, call.rets, call.num_args, call.keys}, ticks());
+  return prepared_->run(call, tensors);
 }
 
 // Not the first: many programs run a step once.

@@ -27,6 +27,8 @@ class RepeatedDerivative {
   bool run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const;
 
  private:
+  bool run_watched(OpCall& call, std::span<TensorImpl* const> tensors) const;
+
   struct Operand {
     uint8_t argument;
     int16_t gradient;

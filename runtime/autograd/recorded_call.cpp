@@ -40,7 +40,7 @@ void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tenso
   if (is_watched(call) && !thread_state.packs_saved_tensors && seen_gradient_reads_results(node->op())) [[unlikely]]
     node->save_watched_results(call);
   if (thread_state.anomaly_mode) [[unlikely]]
-    remember_forward_trace(*node);
+    remember_forward_stack(*node);
   if (thread_state.packs_saved_tensors) [[unlikely]] {
     attach_results(call, Ref<OpNode>::share(node.get()));
     node->pack_saved(call);

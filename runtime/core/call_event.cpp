@@ -26,29 +26,40 @@ class FactWriter {
   void head(Tag tag, uint64_t length, uint64_t dtype = 0, uint64_t ndim = 0) {
     words_[count_++] = static_cast<uint64_t>(tag) | dtype << 8 | ndim << 16 | length << 32;
   }
+  void omit() { head(Tag::Object, 1); }  // an argument for which there is no room
+  void add_number(Tag tag, double number) {
+    head(tag, 1);
+    words_[count_++] = std::bit_cast<uint64_t>(number);
+  }
   void add_tensor(const TensorImpl* tensor) {
     if (!tensor) return head(Tag::None, 0);
-    if (!has_room(1 + 2 * tensor->ndim)) return head(Tag::Object, 0);
+    if (!has_room(1 + 2 * tensor->ndim)) return omit();
     head(Tag::Tensor, 0, static_cast<uint64_t>(tensor->dtype), tensor->ndim);
     for (const int64_t size : tensor->shape()) words_[count_++] = static_cast<uint64_t>(size);
     for (const int64_t stride : tensor->stride()) words_[count_++] = static_cast<uint64_t>(stride);
   }
   void add_integers(const Value& value) {
-    if (!has_room(1 + value.length)) return head(Tag::Object, 0);
+    if (!has_room(1 + value.length)) return omit();
     head(value.tag, value.length);
     for (uint32_t k = 0; k < value.length; ++k)
       words_[count_++] = static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]);
   }
+  void add_numbers(const Value& value) {
+    if (!has_room(1 + value.length)) return omit();
+    head(value.tag, value.length);
+    for (uint32_t k = 0; k < value.length; ++k)
+      words_[count_++] = std::bit_cast<uint64_t>(value.numbers[value.broadcast_list ? 0 : k]);
+  }
   void add_text(const Value& value) {
     const size_t count = (value.length + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-    if (!has_room(1 + count)) return head(Tag::Object, 0);
+    if (!has_room(1 + count)) return omit();
     head(Tag::String, value.length);
     if (count) words_[count_ + count - 1] = 0;  // the bytes after the text
     std::memcpy(words_ + count_, value.string, value.length);
     count_ += count;
   }
   void add(const Value& value) {
-    if (!has_room(2)) return;
+    if (!has_room(2)) return has_room(1) ? omit() : void();
     switch (value.tag) {
       case Tag::Tensor: return add_tensor(value.tensor);
       case Tag::Int:
@@ -57,12 +68,19 @@ class FactWriter {
         head(value.tag, 1);
         words_[count_++] = static_cast<uint64_t>(value.integer);
         return;
-      case Tag::Float:
-        head(value.tag, 1);
-        words_[count_++] = std::bit_cast<uint64_t>(value.number);
+      case Tag::Float: return add_number(value.tag, value.number);
+      case Tag::Complex:
+        if (!has_room(3)) return omit();
+        add_number(value.tag, value.complex->real);
+        words_[count_++] = std::bit_cast<uint64_t>(value.complex->imag);
         return;
       case Tag::IntList:
       case Tag::BoolList: return add_integers(value);
+      case Tag::FloatList: return add_numbers(value);
+      case Tag::ScalarList:
+        head(value.tag, value.length);
+        for (uint32_t k = 0; k < value.length; ++k) add(value.values[k]);
+        return;
       case Tag::String: return add_text(value);
       case Tag::TensorList:
       case Tag::OptionalTensorList:
@@ -79,7 +97,15 @@ class FactWriter {
 
 }  // namespace
 
-void CallEvent::open_watched(const OpCall& call) { open(call, 0, 0); }
+void CallEvent::open_watched(const OpCall& call) {
+  ThreadTimeline* timeline = thread_timeline();
+  if (!timeline) return;
+  const KeySet key = call.keys.highest();  // without tensors the CPU
+  if (timeline->open_arguments != call.args) return open(*timeline, call, 0, 0, key);
+  if (timeline->open == kNoEvent) return;
+  TimelineEvent& event = timeline->events[timeline->open];
+  if (event.kind == EventKind::Call) event.extra |= key.bits();
+}
 
 void CallEvent::write_facts(const OpCall& call, bool keeps_begin) {
   TimelineEvent* event = scope_.event();

@@ -9,8 +9,8 @@
 
 namespace pellucid {
 
-// Spans construction to destruction. Does nothing while nothing records, and when a call is redispatched at a
-// lower key.
+// Spans construction to destruction. Does nothing while nothing records; a call that is redispatched at a lower key
+// adds the key to the event that it has.
 class CallEvent {
  public:
   explicit CallEvent(const OpCall& call) {
@@ -18,7 +18,10 @@ class CallEvent {
       open_watched(call);
   }
   // A call that began at `begin` and hit a cache.
-  CallEvent(const OpCall& call, uint64_t begin) { open(call, kRepeatedFlag, begin); }
+  CallEvent(const OpCall& call, uint64_t begin) {
+    ThreadTimeline* timeline = thread_timeline();
+    if (timeline && timeline->open_arguments != call.args) open(*timeline, call, kRepeatedFlag, begin, call.keys);
+  }
   CallEvent(const CallEvent&) = delete;
   CallEvent& operator=(const CallEvent&) = delete;
   ~CallEvent() {
@@ -28,11 +31,10 @@ class CallEvent {
 
  private:
   void open_watched(const OpCall& call);
-  [[gnu::always_inline]] void open(const OpCall& call, uint8_t flags, uint64_t begin) {
-    ThreadTimeline* timeline = thread_timeline();
-    if (!timeline || timeline->open_arguments == call.args) return;
-    scope_.open(*timeline, EventKind::Call, call.op, flags, thread_state.sequence, begin);
-    outer_arguments_ = std::exchange(timeline->open_arguments, call.args);
+  [[gnu::always_inline]] void open(ThreadTimeline& timeline, const OpCall& call, uint8_t flags, uint64_t begin,
+                                   KeySet keys) {
+    scope_.open(timeline, EventKind::Call, call.op, flags, thread_state.sequence, begin, keys.bits());
+    outer_arguments_ = std::exchange(timeline.open_arguments, call.args);
     if (is_watched(kWatchFacts)) write_facts(call, begin != 0);
   }
   void write_facts(const OpCall& call, bool keeps_begin);

@@ -337,12 +337,19 @@ void dispatch_with_observers(OpCall& call) {
 
 }  // namespace
 
+void (*examine_results)(const OpCall& call, Key key) = nullptr;
+
 void dispatch_watched(OpCall& call) {
   const CallEvent event(call);
-  if (is_watched(kWatchObservers)) return dispatch_with_observers(call);
-  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
-  if (!entry.function) raise_no_kernel(call);
-  entry.function(call, entry.context);
+  const Key key = call.keys.highest();
+  if (is_watched(kWatchObservers)) {
+    dispatch_with_observers(call);
+  } else {
+    const KernelEntry& entry = call.op->table[static_cast<int>(key)];
+    if (!entry.function) raise_no_kernel(call);
+    entry.function(call, entry.context);
+  }
+  if (is_watched(kWatchValues)) examine_results(call, key);
 }
 
 bool ran_on_named_device(OpCall& call) {

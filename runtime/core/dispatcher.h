@@ -83,7 +83,9 @@ struct DispatchObserver {
 int add_dispatch_observer(DispatchObserver observer);  // returns a token for removal
 void remove_dispatch_observer(int token);
 
-void dispatch_watched(OpCall& call);  // for observers and for the timeline
+void dispatch_watched(OpCall& call);  // for observers, the timeline and anomaly mode
+// While kWatchValues is set: called after a kernel ran; installed by autograd/.
+extern void (*examine_results)(const OpCall& call, Key key);
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 
 inline KeySet gather_keys(const OpCall& call) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -16,7 +17,6 @@
 #include "library/linear_algebra.h"
 #include "library/sort.h"
 #include "module/intrinsic_kernels.h"
-#include "ops/call_log.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/library.h"
@@ -141,41 +141,19 @@ PyObject* start(PyObject*, PyObject* directory) {
   });
 }
 
-PyObject* start_log(PyObject*, PyObject*) {
-  return guarded([] {
-    start_call_log();
-    return none();
-  });
-}
-
-// [(op, key, depth, request)] of this thread's dispatches since the log was started.
-PyObject* stop_log(PyObject*, PyObject*) {
-  return guarded([] {
-    Object list = own(PyList_New(0));
-    for (const LoggedCall& call : stop_call_log()) {
-      Object entry = own(Py_BuildValue("(ssiy#)", call.op.c_str(), call.key.c_str(), call.depth, call.request.data(),
-                                       static_cast<Py_ssize_t>(call.request.size())));
-      checked(PyList_Append(list.get(), entry.get()));
-    }
-    return list.leak();
-  });
-}
-
-PyObject* num_logged(PyObject*, PyObject*) { return PyLong_FromSize_t(num_logged_calls()); }
-
 PyObject* kernel_is_packed(PyObject*, PyObject* id) {
   return guarded([&] {
     char* bytes;
     Py_ssize_t size;
     checked(PyBytes_AsStringAndSize(id, &bytes, &size));
-    return new_reference(has_machine_code({bytes, static_cast<size_t>(size)}) ? Py_True : Py_False);
+    KernelId kernel;
+    if (static_cast<size_t>(size) != kernel.size()) raise(ErrorKind::Value, "a kernel id has %zu bytes", kernel.size());
+    std::copy_n(bytes, size, kernel.begin());
+    return new_reference(find_in_packs(kernel) ? Py_True : Py_False);
   });
 }
 
 PyMethodDef functions[] = {
-    {"_start_call_log", start_log, METH_NOARGS, "Starts recording this thread's dispatches for explain."},
-    {"_stop_call_log", stop_log, METH_NOARGS, "[(op, key, depth, request)] since the start."},
-    {"_num_logged_calls", num_logged, METH_NOARGS, "How many dispatches have been recorded so far; 0 without a log."},
     {"_kernel_is_packed", kernel_is_packed, METH_O, "Whether a pack holds the kernel of this id."},
     {"_start", start, METH_O, "Maps the kernel pack and the op table of a directory."},
     {nullptr, nullptr, 0, nullptr},

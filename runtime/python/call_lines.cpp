@@ -38,6 +38,11 @@ Lines& lines() {
   static auto* made = new Lines;
   return *made;
 }
+// Those of anomaly mode, whose numbers may be needed at any later time: never forgotten.
+Lines& stacks() {
+  static auto* made = new Lines;
+  return *made;
+}
 
 // Whether a file is in a folder; libraries that are installed inside of that folder are not.
 bool is_below(std::string_view file, std::string_view folder) {
@@ -148,6 +153,32 @@ void forget_lines() {
   all.numbers.clear();
   const auto inside = std::exchange(all.inside, {});
   for (const auto& [code, is_inside] : inside) Py_DECREF(code);
+}
+
+uint32_t number_of_stack() {
+  HoldGil gil;
+  return read(stacks(), /*whole_stack=*/true);
+}
+
+std::string text_of_stack(uint32_t number) {
+  constexpr int kShownFrames = 2;  // a message has at most ten lines
+  HoldGil gil;
+  const Lines& all = stacks();
+  Object frames = own(PyList_New(0));
+  for (int count = 0; number >= all.first && number - all.first < all.list.size() && count < kShownFrames; ++count) {
+    const Line& line = all.list[number - all.first];
+    Object entry = own(Py_BuildValue("OiOO", line.code->co_filename, PyCode_Addr2Line(line.code, line.instruction),
+                                     line.code->co_name, Py_None));
+    checked(PyList_Insert(frames.get(), 0, entry.get()));
+    number = line.caller;
+  }
+  Object module = own(PyImport_ImportModule("traceback"));
+  Object lines_of_text = own(PyObject_CallMethod(module.get(), "format_list", "O", frames.get()));
+  Object text = own(PyUnicode_Join(to_string("").get(), lines_of_text.get()));
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  std::string found = characters ? characters : "";
+  while (found.ends_with('\n')) found.pop_back();
+  return found;
 }
 
 }  // namespace pellucid::python

@@ -1,6 +1,8 @@
 // The Python lines that call ops: numbered while the timeline records lines, and listed when a session ends.
 #pragma once
 
+#include <string>
+
 #include "python/object.h"
 #include "timeline/recorder.h"
 
@@ -19,5 +21,10 @@ void set_package_folders(PyObject* folders);
 // (first number, [(file, function, line, number of the next frame outwards or 0), ...])
 Object listed_lines();
 void forget_lines();  // after the last session
+
+// For anomaly mode: a number of all running frames, valid as long as the process runs, and its innermost frames as a
+// traceback shows them. Both take the interpreter lock.
+uint32_t number_of_stack();
+std::string text_of_stack(uint32_t number);
 
 }  // namespace pellucid::python

@@ -126,7 +126,7 @@ void run_body(OpCall& call, void* context) {
 }  // namespace
 
 bool runs_body(const OpRecord& op, uint64_t keys) {
-  if (is_watched(kWatchObservers)) return false;
+  if (is_watched(kWatchDispatches)) return false;
   return op.table[static_cast<int>(dispatch_keys(op, KeySet::from_bits(keys)).highest())].function == run_body;
 }
 

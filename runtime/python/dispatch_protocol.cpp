@@ -4,7 +4,6 @@
 
 #include "core/dispatcher.h"
 #include "core/inline_vector.h"
-#include "ops/call_log.h"
 #include "ops/late_ops.h"
 #include "python/boundary.h"
 #include "python/boxing.h"
@@ -166,7 +165,7 @@ void ask_python(OpCall& call);
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
-  if (is_logging_calls() || !mode_stack().empty() || !has_parts(call)) return ask_python(call);
+  if (is_watched(kWatchNotes) || !mode_stack().empty() || !has_parts(call)) return ask_python(call);
   PartCall parts(object_parts(), call);
   if (parts.run(call)) return;
   const RepeatRequest request;

@@ -264,7 +264,7 @@ struct IndexingEvent {
 // op either: a view of a view points to the base.
 bool is_unobserved(const TensorImpl& self) {
   const KeySet above = self.keys - kBackends - KeySet(Key::ViewInPlace);
-  return above.empty() && !requires_grad(self) && thread_state.include.empty() && !is_watched(kWatchObservers);
+  return above.empty() && !requires_grad(self) && thread_state.include.empty() && !is_watched(kWatchDispatches);
 }
 
 // The fast path for keys of integers and slices: no Items, no allocation.

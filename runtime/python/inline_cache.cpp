@@ -198,7 +198,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
 // A separate function, so that unobserved calls cost only one more test and need not save registers.
 [[gnu::noinline]] PyObject* InlineCache::run_watched(const PythonArguments& given, bool& wanted) {
   wanted = false;
-  return is_watched(kWatchObservers) ? nullptr : run_seen(given, wanted, Recorded{});
+  return is_watched(kWatchDispatches) ? nullptr : run_seen(given, wanted, Recorded{});
 }
 
 template <class Watcher>

@@ -7,6 +7,7 @@
 #include "autograd/op_node.h"
 #include "core/allocator.h"
 #include "core/dispatcher.h"
+#include "core/thread_state.h"
 #include "plan/plan.h"
 #include "python/call_lines.h"
 #include "python/contexts.h"
@@ -164,7 +165,8 @@ PyObject* begin_range(PyObject*, PyObject* text) {
     if (!PyUnicode_Check(text)) raise(ErrorKind::Type, "record_function takes a name, not %s", Py_TYPE(text)->tp_name);
     note_line();
     ThreadTimeline* timeline = thread_timeline();
-    TimelineEvent* event = timeline ? timeline->begin(EventKind::Range, name_text(text), 0, kTextFlag) : nullptr;
+    TimelineEvent* event =
+        timeline ? timeline->begin(EventKind::Range, name_text(text), thread_state.sequence, kTextFlag) : nullptr;
     if (!event) return none();
     const uint64_t place = static_cast<uint64_t>(timeline->number & 0x7FFF) << 48 |
                            static_cast<uint64_t>(timeline->round & 0xFFFF) << 32 | timeline->open;
@@ -183,6 +185,19 @@ PyObject* end_range(PyObject*, PyObject* token) {
                          (timeline->round & 0xFFFF) == (place >> 32 & 0xFFFF) && number < timeline->events.size();
     if (is_here) timeline->end(timeline->events[number]);
     return none();
+  });
+}
+
+// run(text, function, ...): the function's result; a range of this name spans the call
+PyObject* run_in_range(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    if (count < 2) raise(ErrorKind::Type, "_timeline_run takes a name and a function");
+    TimelineScope scope;
+    if (is_watched(kWatchCalls)) {
+      note_line();
+      scope.open(EventKind::Range, name_text(args[0]), kTextFlag, thread_state.sequence);
+    }
+    return checked(PyObject_Vectorcall(args[1], args + 2, static_cast<size_t>(count - 2), keywords));
   });
 }
 
@@ -205,6 +220,30 @@ PyObject* note_collection(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return none();
   });
 }
+
+// add(process, text, begin, end): a range that another process timed
+PyObject* add_range(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long process;
+    PyObject* text;
+    unsigned long long begin, end;
+    if (!PyArg_ParseTuple(args, "LUKK", &process, &text, &begin, &end)) return nullptr;
+    add_range_of_process(process, name_text(text), begin, end);
+    return none();
+  });
+}
+
+// Adds a text to the call that is running.
+PyObject* add_note(PyObject*, PyObject* text) {
+  return guarded([&] {
+    ThreadTimeline* timeline = is_watched(kWatchNotes) ? thread_timeline() : nullptr;
+    TimelineEvent* event = timeline ? timeline->note(EventKind::Note, shared_text(text_of(text))) : nullptr;
+    if (event) event->flags = kTextFlag;
+    return none();
+  });
+}
+
+PyObject* takes_notes(PyObject*, PyObject*) { return PyBool_FromLong(is_watched(kWatchNotes)); }
 
 PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_watched(kWatchCalls)); }
 
@@ -249,18 +288,33 @@ PyObject* list_dtypes(PyObject*, PyObject*) {
   });
 }
 
-// The names of the GEMM drivers, by the number in `detail` of a step's event.
+// (name, when it runs) of the GEMM drivers, by the number in `detail` of a step's event.
 PyObject* list_routes(PyObject*, PyObject*) {
   return guarded([] {
-    Object list = own(PyTuple_New(std::size(kProductRouteNames)));
-    for (size_t k = 0; k < std::size(kProductRouteNames); ++k)
-      PyTuple_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), checked(PyUnicode_FromString(kProductRouteNames[k])));
+    Object list = own(PyTuple_New(std::size(kProductRouteTexts)));
+    for (size_t k = 0; k < std::size(kProductRouteTexts); ++k) {
+      const auto& [name, reason] = kProductRouteTexts[k];
+      PyTuple_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), checked(Py_BuildValue("(ss)", name, reason)));
+    }
+    return list.leak();
+  });
+}
+
+// The names of dispatch keys, by their place in the `extra` of a call's event; "" for a place without a key.
+PyObject* list_keys(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyTuple_New(kNumKeys));
+    for (int k = 0; k < kNumKeys; ++k) {
+      const std::string text(name(static_cast<Key>(k)));
+      PyTuple_SET_ITEM(list.get(), k, checked(PyUnicode_FromString(text.c_str())));
+    }
     return list.leak();
   });
 }
 
 PyMethodDef functions[] = {
-    {"_timeline_routes", list_routes, METH_NOARGS, "The names of the GEMM drivers, by the number in steps."},
+    {"_timeline_keys", list_keys, METH_NOARGS, "The names of dispatch keys, by their place in a set."},
+    {"_timeline_routes", list_routes, METH_NOARGS, "(name, when it runs) of the GEMM drivers, by the number in steps."},
     {"_timeline_tags", list_tags, METH_NOARGS, "The names of the tags of recorded arguments."},
     {"_timeline_dtypes", list_dtypes, METH_NOARGS, "The names of dtypes by their number."},
     {"_timeline_start", start, METH_VARARGS, "_timeline_start(what, folders): begins a session; returns its number."},
@@ -268,6 +322,12 @@ PyMethodDef functions[] = {
      "_timeline_stop(session): what it recorded (pellucid.profiler._timeline.log reads it)."},
     {"_timeline_begin", begin_range, METH_O, "_timeline_begin(name): begins a range; None while nothing records."},
     {"_timeline_end", end_range, METH_O, "_timeline_end(token): ends a range that _timeline_begin began."},
+    {"_timeline_add", add_range, METH_VARARGS,
+     "_timeline_add(process, name, begin, end): a range that another process timed, in nanoseconds."},
+    {"_timeline_note", add_note, METH_O, "_timeline_note(text): adds a text to the call that is running."},
+    {"_timeline_takes_notes", takes_notes, METH_NOARGS, "Whether a session asks ops implemented in Python for notes."},
+    {"_timeline_run", reinterpret_cast<PyCFunction>(run_in_range), METH_FASTCALL | METH_KEYWORDS,
+     "_timeline_run(name, function, ...): calls the function within a range."},
     {"_timeline_is_on", is_recording, METH_NOARGS, "Whether a session of the timeline is open."},
     {"_timeline_note_collection", reinterpret_cast<PyCFunction>(note_collection), METH_FASTCALL,
      "For gc.callbacks: records runs of the garbage collector."},

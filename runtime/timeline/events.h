@@ -9,20 +9,22 @@
 namespace pellucid {
 
 enum class EventKind : uint8_t {
-  Call,     // `what`: the OpRecord; `sequence`: autograd's next number at its start
+  Call,     // `what`: the OpRecord; `sequence`: autograd's next number at its start; `extra`: the dispatch keys whose
+            // handlers ran, as a set
   Node,     // the engine's work for a node: an OpRecord or a text (kTextFlag); `sequence`: the node's own; `extra`:
             // when its own computation ended and gradients were handed on; `detail`: the backward pass's number
   Step,     // of a plan: the Step; `detail`: the driver of a product (routes.h)
   Share,    // a thread's part of a parallel region; `what`: that of the enclosing event, which is of `detail`'s kind
   Prepare,  // traced, compiled or read: a text
   Read,     // Python read elements: a text
-  Range,    // record_function: a text
+  Range,    // record_function: a text; `sequence` as of calls
   Module,   // a call of a module: a text; `extra`: its number among the session's modules
   Collect,  // a run of Python's garbage collector: a text
   Make,     // a storage: `what` is its address, `bytes` its size
   Free,
   TakeBlock,  // of the allocator: `what` is its address, `bytes` its size
   GiveBlock,
+  Note,  // what an op that is implemented in Python says about its call: a text
 };
 
 enum EventFlag : uint8_t {

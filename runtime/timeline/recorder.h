@@ -18,7 +18,7 @@ class ThreadTimeline {
 
   // Null if the list is full; the event is counted as lost. `at` is the start time; 0: now.
   [[gnu::always_inline]] TimelineEvent* begin(EventKind kind, const void* what, uint64_t sequence = 0,
-                                              uint8_t flags = 0, uint64_t at = 0) {
+                                              uint8_t flags = 0, uint64_t at = 0, uint64_t extra = 0) {
     const auto place = static_cast<uint32_t>(events.size());
     TimelineEvent* event = events.append(1);
     if (!event) [[unlikely]] {
@@ -30,7 +30,7 @@ class ThreadTimeline {
               .what = what,
               .bytes = live_bytes,
               .sequence = sequence,
-              .extra = 0,
+              .extra = extra,
               .parent = open,
               .line = line,
               .facts = 0,
@@ -113,10 +113,10 @@ class TimelineScope {
     if (ThreadTimeline* timeline = thread_timeline()) open(*timeline, kind, what, flags, sequence, 0);
   }
   [[gnu::always_inline]] void open(ThreadTimeline& timeline, EventKind kind, const void* what, uint8_t flags,
-                                   uint64_t sequence, uint64_t at) {
+                                   uint64_t sequence, uint64_t at, uint64_t extra = 0) {
     timeline.count_scopes(1);
     timeline_ = &timeline;
-    event_ = timeline.begin(kind, what, sequence, flags, at);
+    event_ = timeline.begin(kind, what, sequence, flags, at, extra);
   }
 
  private:

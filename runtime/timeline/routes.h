@@ -19,8 +19,19 @@ enum class ProductRoute : uint16_t {
   Pixels,
   Panels
 };
-inline constexpr const char* kProductRouteNames[] = {
-    "", "in place", "single row", "channel lanes", "Winograd", "shared windows", "padded image", "pixels", "panels"};
+struct ProductRouteText {
+  const char *name, *reason;
+};
+inline constexpr ProductRouteText kProductRouteTexts[] = {
+    {"", ""},
+    {"in place", "the operands are read as they are: too small to be worth packing, or contiguous along the sums"},
+    {"single row", "one row: a matrix times a vector"},
+    {"channel lanes", "one row for each channel, channels last: a lane computes a channel"},
+    {"Winograd", "3x3 windows at every place and enough channels: 16 products instead of 36"},
+    {"shared windows", "the gradient of weights: neighbouring windows share the elements of a panel"},
+    {"padded image", "windows are read from a padded copy of the image, which costs less than packing them"},
+    {"pixels", "channels last: lines of pixels are read where they are"},
+    {"panels", "large enough to pack both operands into panels that fit the caches"}};
 
 void write_route(ProductRoute route);
 

@@ -20,7 +20,8 @@ FORK_SAFE ForkSafeMutex mutex;
 struct Registry {
   std::vector<ThreadTimeline*> timelines;
   std::map<uint64_t, Session> sessions;
-  std::map<uint32_t, int> others;  // by bit: number of watchers besides sessions
+  std::map<int64_t, ThreadTimeline*> processes;  // lists of other processes, by their number
+  std::map<uint32_t, int> others;                // by bit: number of watchers besides sessions
   uint64_t last_session = 0;
   uint32_t last_thread = 0;
 };
@@ -48,6 +49,7 @@ void forget_sessions() {
 
 // Before the first session: discards what earlier sessions left, and the lists of threads that have ended.
 void clear_lists(Registry& all) {
+  all.processes.clear();  // their lists are marked as ended
   std::erase_if(all.timelines, [](ThreadTimeline* timeline) {
     if (timeline->ended.load()) {
       delete timeline;
@@ -125,12 +127,38 @@ SessionEvents stop_session(uint64_t number) {
   SessionEvents result{found->second.begin, read_clocks(), {}, 0};
   all.sessions.erase(found);
   publish(all);
+  std::map<const ThreadTimeline*, int64_t> process_of;
+  for (const auto& [process, timeline] : all.processes) process_of[timeline] = process;
   for (ThreadTimeline* timeline : all.timelines) {
     result.lost += timeline->lost.load(std::memory_order_relaxed);
     ThreadEvents events = events_of(*timeline, result.begin.ticks, result.end.ticks);
+    if (const auto other = process_of.find(timeline); other != process_of.end())
+      events.system_thread = other->second, events.python_thread = static_cast<uint64_t>(other->second);
     if (!events.events.empty()) result.threads.push_back(std::move(events));
   }
   return result;
+}
+
+void add_range_of_process(int64_t process, const char* text, uint64_t begin, uint64_t end) {
+  const std::lock_guard lock(mutex);
+  Registry& all = registry();
+  if (all.sessions.empty()) return;
+  ThreadTimeline*& timeline = all.processes[process];
+  if (!timeline) {
+    timeline = new ThreadTimeline;
+    timeline->number = ++all.last_thread;
+    timeline->ended = true;  // freed with the lists of threads that have ended
+    all.timelines.push_back(timeline);
+  }
+  const ClockReading first = all.sessions.begin()->second.begin, now = read_clocks();
+  const double rate = static_cast<double>(now.ticks - first.ticks) /
+                      static_cast<double>(std::max<uint64_t>(now.nanoseconds - first.nanoseconds, 1));
+  const auto tick_of = [&](uint64_t nanoseconds) {
+    return now.ticks - static_cast<uint64_t>(static_cast<double>(now.nanoseconds - nanoseconds) * rate);
+  };
+  TimelineEvent* event = timeline->begin(EventKind::Range, text, 0, kTextFlag, tick_of(begin));
+  timeline->open = kNoEvent;
+  if (event) event->end = std::max(event->begin, tick_of(end));
 }
 
 void watch_more(uint32_t what) {

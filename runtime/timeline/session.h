@@ -25,6 +25,9 @@ struct SessionEvents {
 // Ends a session. Events that are still running end with it.
 SessionEvents stop_session(uint64_t number);
 
+// Adds a range that another process timed, in nanoseconds of ClockReading, to a list of that process.
+void add_range_of_process(int64_t process, const char* text, uint64_t begin, uint64_t end);
+
 // Change the watch word, which observers and sessions share.
 void watch_more(uint32_t what);
 void watch_less(uint32_t what);

@@ -16,7 +16,11 @@ enum Watch : uint32_t {
   kWatchModules = 64,   // also calls of modules
   kWatchBlocks = 128,   // also the allocator's blocks
   kWatchStacks = 256,   // also all Python frames, not only the line outside the package
+  kWatchNotes = 512,    // also notes of ops that are implemented in Python, which then answer repeated calls too
+  kWatchValues = 1024,  // anomaly mode examines every dispatched call's results (autograd/anomaly.h)
 };
+// Calls must be dispatched: no cache may run them.
+constexpr uint32_t kWatchDispatches = kWatchObservers | kWatchValues;
 
 extern std::atomic<uint32_t> watched;
 

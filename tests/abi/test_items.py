@@ -3,7 +3,9 @@
 import pytest
 
 import pellucid as torch
-from pellucid import _C
+from pellucid._C._runtime import tracing
+from pellucid.profiler._timeline.log import Kind, Session, Watch
+from pellucid.profiler._timeline.ops import request_items
 from pellucid_compiler.abi.codes import ITEM
 from pellucid_compiler.abi.encode import decode, encode
 from pellucid_compiler.abi.items import (
@@ -56,26 +58,45 @@ def test_every_kind_of_item_has_a_record():
     }
 
 
+X = torch.ones(1, 1, 2, 1, 2, dtype=torch.int16)
+HALF = X.half()
 CALLS = {
-    "sum.dim_IntList": lambda x: x.sum([0, -1], True, dtype=torch.float64),
-    "cat": lambda x: torch.cat([x, x], 1),
-    "addmm": lambda x: torch.addmm(x, x, x, beta=2, alpha=0.5),
-    "index.Tensor": lambda x: x[:, None][:, :, torch.tensor([0, 1])],
-    "arange.start_step": lambda x: torch.arange(0, 5, 2, dtype=torch.int32),
+    "sum.dim_IntList": lambda: X.sum([0, -1], True, dtype=torch.float64),
+    "addmm": lambda: torch.addmm(X[0, 0, :, 0], X[0, 0, :, 0], X[0, 0, :, 0], beta=2),
+    "index.Tensor": lambda: X[:, :, :, None][:, :, torch.tensor([0, 1])],
+    "arange.start_step": lambda: torch.arange(0, 5, 2, dtype=torch.int16),
+    "var.correction": lambda: HALF.var([0], correction=2.5, keepdim=True),
+    "full": lambda: torch.full((1, 1, 2, 3, 1), 1 + 2j, dtype=torch.complex64),
 }
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """The requests of the runtime: the keys of these calls are in no frozen file."""
+    found = []
+
+    def answer(what, request, original=tracing.answer):
+        found.append(request)
+        return original(what, request)
+
+    monkeypatch.setattr(tracing, "answer", answer)
+    return found
+
+
 @pytest.mark.parametrize("name", CALLS)
-def test_the_runtime_writes_requests_as_the_engine_does(name):
-    x = torch.ones(2, 2)
-    _C._start_call_log()
-    CALLS[name](x)
-    calls = _C._stop_call_log()
-    (request,) = {call[3] for call in calls if call[0] == f"aten::{name}"}
-    written = read_request(PlanRequest, request).arguments
+def test_the_runtime_writes_requests_as_the_engine_does(name, asked):
+    session = Session(Watch.FACTS)
+    session.start()
+    CALLS[name]()
+    log = session.stop()
+    requests = [read_request(PlanRequest, request) for request in asked]
+    written = next(r.arguments for r in requests if r.op == name)
     arguments = REGISTRY[name].schema.arguments
     again = [
         encode_argument(decode_argument(item), argument)
         for item, argument in zip(written, arguments, strict=True)
     ]
     assert decode(encode(again)) == written
+    (event,) = [e for e in log.events_of(Kind.CALL) if e.name == f"aten::{name}"]
+    recorded = request_items(event.arguments[: len(arguments)])
+    assert decode(encode(recorded)) == written

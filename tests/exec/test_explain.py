@@ -43,6 +43,31 @@ def test_command_line_explains_an_op_by_name():
     assert "x / (1 + abs(x))" in done.stdout
 
 
+def test_the_driver_of_a_product_is_named_with_its_reason():
+    layer = pellucid.nn.Conv2d(32, 32, 3)
+    x = pellucid.randn(8, 32, 28, 28)
+    text = str(explain(layer, x))
+    assert "  driver     Winograd: 3x3 windows at every place and enough chann" in text
+    strided = explain(pellucid.nn.functional.conv2d, x, layer.weight, stride=2).more
+    assert "  driver     " in strided and "Winograd" not in strided
+
+
+def test_a_repeated_call_is_explained_as_it_ran():
+    x, y = pellucid.ones(5, 7), pellucid.ones(5, 7)
+
+    def scores():
+        return x.softmax(1)
+
+    texts = [explain(scores).more for _ in range(5)]
+    assert "prepared: it repeats a call" not in texts[0]
+    assert "prepared: it repeats a call" in texts[-1]
+    lines = [line for line in texts[-1].splitlines() if "  call  " not in line]
+    first = [line for line in texts[0].splitlines() if "  once  " not in line]
+    assert lines == first
+    both = pellucid.ones(5, 7, dtype=pellucid.bfloat16)
+    assert "computed in float32" in explain(lambda: y + both).more
+
+
 def test_an_explanation_of_many_ops_fits_a_screen():
     layer = pellucid.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = pellucid.nn.TransformerEncoder(layer, 4)
@@ -51,6 +76,7 @@ def test_an_explanation_of_many_ops_fits_a_screen():
     assert len(actual.sections) > 100 and len(lines) <= 31
     assert lines[0].startswith(f"{len(actual.sections)} calls, ")
     assert all(len(line) <= 120 for line in lines)
-    (linear,) = [line for line in lines if " linear " in line]
-    assert linear.startswith("16x") and "gemm #" in linear
+    linear = [line for line in lines if " linear " in line]
+    assert sum(int(line.partition("x")[0]) for line in linear) == 16
+    assert all("gemm #" in line and line.endswith(", in place") for line in linear)
     assert len(actual.more.splitlines()) > 1000

@@ -53,3 +53,25 @@ def test_saved_storages_count_once():
     text = explain.saved((y * y).sum())
     assert text.startswith("1.0 KiB saved for backward")
     assert len(text.splitlines()) == 2
+
+
+def test_lines_that_make_views_or_end_graphs_are_named():
+    w = torch.ones(4, 3, requires_grad=True)
+
+    def columns():
+        return w.detach().t()[1:]
+
+    text = explain.view(columns)
+    assert "float32 [2, 4], strides [1, 3]" in text
+    last = text.splitlines()[-1]
+    assert last.startswith("views were made by ") and "t at " in last
+    assert last.count("test_explain_answers.py(") >= 2 and last.endswith(": columns")
+
+    def loss():
+        return (w.detach() * w.sum().item()).sum()
+
+    text = explain.gradient(w, loss)
+    assert "the output has no graph" in text
+    last = text.splitlines()[-1]
+    assert last.startswith("the graph ends at detach at ") and "item at " in last
+    assert explain.gradient(w, lambda: w.sum()).startswith("reached by")

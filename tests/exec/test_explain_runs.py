@@ -92,6 +92,12 @@ def test_the_parts_of_a_batch_are_reported():
     assert "ms a batch, of 3, with 0 workers" in text
     for name in ("sampler", "dataset", "collate"):
         assert f" ms  {name}" in text
+    loader = torch.utils.data.DataLoader(Squares(), batch_size=4, num_workers=1)
+    text = explain.loader(loader)
+    for name in ("dataset, in a worker", "collate, in a worker", "receive, here"):
+        assert f" ms  {name}" in text
+    assert "a batch is copied once, 16 B, to shared memory; a worker has " in text
+    assert len(text.splitlines()) < 20
     with pytest.raises(ValueError, match="no batches of indices"):
         explain.loader(torch.utils.data.DataLoader(Squares(), batch_size=None))
 

@@ -11,6 +11,19 @@ from pellucid import _C, memory, nn
 from pellucid.memory import _failure
 from pellucid.memory._peak import BEFORE, OWN, block_curve, record
 
+# `torch.cuda.memory.__all__` of PyTorch.
+CUDA_NAMES = """
+    CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete
+    caching_allocator_disabled caching_allocator_enable change_current_allocator
+    empty_cache get_allocator_backend get_per_process_memory_fraction host_memory_stats
+    host_memory_stats_as_nested_dict list_gpu_processes max_memory_allocated
+    max_memory_cached max_memory_reserved mem_get_info memory_allocated memory_cached
+    memory_reserved memory_snapshot memory_stats memory_stats_as_nested_dict
+    memory_summary reset_accumulated_host_memory_stats reset_accumulated_memory_stats
+    reset_max_memory_allocated reset_max_memory_cached reset_peak_host_memory_stats
+    reset_peak_memory_stats set_per_process_memory_fraction use_mem_pool
+"""
+
 
 def training():
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
@@ -131,6 +144,15 @@ def test_a_refused_allocation_says_who_holds_most():
 
 
 @pytest.mark.usefixtures("unread")
+def test_a_refused_allocation_names_the_batch_that_fits():
+    x = torch.randn(32, 1 << 16, requires_grad=True)
+    loss = x.exp().sin().exp().sum()
+    lines = _failure.explain(f"not enough memory for {x.nbytes} bytes").splitlines()
+    assert len(lines) <= 10 and loss.requires_grad
+    assert "a batch of 21 instead of 32. utils.checkpoint frees" in lines[-1]
+
+
+@pytest.mark.usefixtures("unread")
 def test_a_request_larger_than_live_memory_is_reported_at_once():
     with pytest.raises(RuntimeError, match="not enough memory") as refused:
         torch.empty(1 << 45)
@@ -149,7 +171,9 @@ def test_the_search_for_holders_ends(monkeypatch):
 
 def test_the_summary_adds_up():
     lines = memory.summary().splitlines()
-    assert len(lines) == 7 and "live blocks" in lines[0]
+    assert len(lines) == 8 and "live blocks" in lines[0]
+    free = [nbytes for _, nbytes, _, is_free, _ in _C._large_blocks() if is_free]
+    assert f"the largest of {len(free)} free parts" in lines[2]
     counts = memory.stats()
     assert counts["peak_reserved_bytes"] >= counts["reserved_bytes"] > 0
 
@@ -186,6 +210,8 @@ def test_the_cpu_answers_by_the_names_of_cuda_memory():
     address = kept.untyped_storage().data_ptr()
     (block,) = [b for b in blocks if b["address"] <= address < b["address"] + b["size"]]
     assert block["state"] == "active_allocated" and block["size"] >= 4 << 20
+    offered = [n for n in CUDA_NAMES.split() if not hasattr(torch.cuda.memory, n)]
+    assert not offered and torch.cpu.memory_cached() == torch.cpu.memory_reserved()
     free, total = torch.cpu.mem_get_info()
     assert 0 < free <= total
     assert "blocks taken" in torch.cpu.memory_summary()

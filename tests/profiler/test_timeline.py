@@ -4,6 +4,7 @@ nothing of what runs.
 
 import os
 import threading
+import time
 
 import pytest
 
@@ -354,3 +355,47 @@ def test_rows_follow_their_parents_on_every_thread():
     for row, event in enumerate(log.events):
         outer = -1 if event.parent is None else event.parent.row
         assert outer == columns.parent[row] and event.row == row
+
+
+def test_what_another_process_timed_is_a_thread_of_its_own():
+    def work():
+        begin = time.perf_counter_ns()
+        _C._timeline_add(4321, "DataLoader worker: dataset", begin, begin + 5000)
+
+    log = recorded(work)
+    (event,) = [e for e in log.events if e.thread.system_id == 4321]
+    assert event.kind is Kind.RANGE and event.name == "DataLoader worker: dataset"
+    assert 4000 < event.duration < 6000 and log.begin <= event.begin <= log.end
+    assert not [e for e in recorded(lambda: None).events]
+
+
+def test_stages_of_workers_are_part_of_the_log():
+    data = torch.utils.data.TensorDataset(torch.ones(8, 2))
+    loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
+    log = recorded(lambda: list(loader))
+    ranges = [e for e in log.events_of(Kind.RANGE) if "worker: " in e.name]
+    names = [e.name.partition(": ")[2] for e in ranges]
+    assert names[:3] == ["dataset", "collate", "send"]
+    assert all(e.thread.system_id != os.getpid() for e in ranges)
+
+
+def test_a_repeated_derivative_has_its_gradients_among_its_arguments():
+    w = torch.ones(4, 4, requires_grad=True)
+
+    def step():
+        for _ in range(5):
+            w.exp().sum().backward()
+
+    log = recorded(step, Watch.FACTS)
+    found = [e for e in log.events_of(Kind.CALL) if "exp_vjp" in e.name]
+    repeated = [e for e in found if e.is_repeated]
+    assert repeated and repeated[-1].arguments[0].shape == (4, 4)
+    assert repeated[-1].arguments == found[0].arguments
+
+
+def test_keys_of_a_call_are_those_it_passed():
+    w = torch.ones(3, requires_grad=True)
+    log = recorded(lambda: (w * 2, torch.ones(2).exp()))
+    keys = {e.name: e.keys for e in log.events_of(Kind.CALL)}
+    assert keys["aten::mul.Tensor"] == ["Autograd", "CPU"]
+    assert keys["aten::exp"] == ["CPU"]

@@ -139,7 +139,15 @@ def test_memory_is_reported_by_its_purpose(tmp_path):
     assert last["gradient"] == weights
     assert last["optimizer"] >= 2 * weights
     assert last["temporary"] == last["saved"] == 0
-    with pytest.raises(ValueError, match=r"\.json, \.json\.gz"):
+    page = tmp_path / "memory.html"
+    profiler.export_memory_timeline(str(page))
+    assert '"memory":' in page.read_text() and '"flame":' not in page.read_text()
+    raw = tmp_path / "memory.raw.json.gz"
+    profiler.export_memory_timeline(str(raw))
+    changes = json.loads(gzip.decompress(raw.read_bytes()))
+    signs = {0: 1, 1: 1, 3: -1}
+    assert sum(signs[action] * n for _, action, n, _ in changes) == sum(sizes[-1])
+    with pytest.raises(ValueError, match=r"\.html, \.json, \.json\.gz"):
         profiler.export_memory_timeline("memory.png")
 
 
@@ -152,3 +160,18 @@ def test_an_execution_trace_has_calls_with_their_arguments(tmp_path):
     assert nodes["aten::exp"]["ctrl_deps"] == nodes["outer"]["id"]
     assert nodes["aten::exp"]["inputs"]["shapes"] == [[2, 3]]
     assert not observer.is_running()
+
+
+def test_traces_are_small(tmp_path):
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    x, options = (
+        torch.randn(2, 4, 16),
+        ("record_shapes", "with_stack", "profile_memory"),
+    )
+    with profile(**dict.fromkeys(options, True)) as profiler:
+        for _ in range(3):
+            layer(x).sum().backward()
+    path = tmp_path / "trace.json"
+    profiler.export_chrome_trace(str(path))
+    # Ten steps of a GPT of six layers are 8,000 events; a bound of 20 MB.
+    assert path.stat().st_size / len(profiler.events()) < 20e6 / 8000

@@ -265,7 +265,7 @@ API = {
         *("_compile", "_functions", "autograd", "devices", "memory"),
         *("pellucid_compiler", "profiler/_timeline", "utils", "utils/_pytree", "viz"),
     },
-    "viz": {"nn/modules", "overrides", "viz/training_report"},
+    "viz": {"nn/modules", "profiler/_timeline", "viz/training_report"},
     "viz/training_report": {"nn", "nn/utils", "optim", "viz"},
     "tour": {"explain", "profiler/_timeline"},
     "profiler": {"_decomp", "_package", "pellucid_compiler", "profiler/_timeline"},

@@ -57,6 +57,22 @@ def test_items_tell_op_shape_module_line_and_saved_bytes():
     assert {i.name for i in items if i.is_leaf} == {"weight", "bias"}
 
 
+def test_a_graph_is_drawn_within_a_recording_and_later_ops_are_not_of_it():
+    model = Net(1)
+    with viz.record():
+        loss = model(torch.ones(2, 4))
+        within = {i.name: i.source for i in viz.graph(loss).items if not i.is_leaf}
+        again = model(torch.ones(2, 4))
+        second = {i.name: i.module for i in viz.graph(again).items if not i.is_leaf}
+    assert all(
+        re.fullmatch(r"test_drawings\.py:\d+ forward", s) for s in within.values()
+    )
+    assert second["relu"] == "Net.blocks.0" and second["sum"] == "Net"
+    later = model(torch.ones(2, 4))
+    assert {i.source for i in viz.graph(later).items} == {""}
+    assert {i.source for i in viz.graph(loss).items} >= set(within.values())
+
+
 def test_leaves_count_nothing_as_they_live_anyway():
     (linear,) = [
         item for item in drawing_of(1).items if item.module == "Net.blocks.0.down"

@@ -236,19 +236,6 @@ PyMethodDef node_methods[] = {
      "register_prehook(hook): hook(grad_outputs) runs before the node."},
 };
 
-constexpr int kTraceFrames = 2;  // the innermost ones: a message has at most ten lines
-
-std::string stack_trace() {
-  HoldGil gil;
-  Object module = own(PyImport_ImportModule("traceback"));
-  Object lines = own(PyObject_CallMethod(module.get(), "format_stack", "Oi", Py_None, kTraceFrames));
-  Object text = own(PyUnicode_Join(to_string("").get(), lines.get()));
-  const char* characters = PyUnicode_AsUTF8(text.get());
-  std::string trace = characters ? characters : "";
-  while (!trace.empty() && trace.back() == '\n') trace.pop_back();
-  return trace;
-}
-
 // set_anomaly(enabled, check_nan)
 PyObject* set_anomaly(PyObject*, PyObject* args) {
   int enabled = 0, check_nan = 1;
@@ -413,7 +400,8 @@ void add_engine(PyObject* module) {
     checked(PyDict_SetItemString(node_base_type.tp_dict, method.ml_name, descriptor.get()));
   }
   PyType_Modified(&node_base_type);
-  current_stack_trace = stack_trace;
+  stack_number = number_of_stack;
+  stack_text = text_of_stack;
   checked(PyModule_AddFunctions(module, functions));
 }
 

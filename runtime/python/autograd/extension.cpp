@@ -316,7 +316,7 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
       node->saved.push_back(
           {output < 0 ? Tensor::share(tensor) : detach(*tensor), tensor ? tensor->version().load() : 0, output});
     }
-    if (thread_state.anomaly_mode) remember_forward_trace(*node);
+    if (thread_state.anomaly_mode) remember_forward_stack(*node);
   });
 }
 

@@ -207,7 +207,7 @@ PyObject* Application::run() {
         results.get(), i,
         wrap_output(PyTuple_GET_ITEM(outputs.get(), i), static_cast<size_t>(i), PyTuple_GET_SIZE(outputs.get()) == 1));
   if (node_) node_->finish();
-  if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
+  if (node_ && thread_state.anomaly_mode) remember_forward_stack(*node_);
   save_tensors(results.get());
   // A reference to an output would own its node and thereby this context: a cycle.
   Py_CLEAR(as_function(context_.get())->dirty);

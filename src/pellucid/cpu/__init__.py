@@ -25,20 +25,12 @@ __all__ = [
 ]
 
 
-# Of `pellucid.cpu.memory`, as other devices' modules have them too.
-_MEMORY = (
-    *("empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info"),
-    *("memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats"),
-    *("memory_stats_as_nested_dict", "memory_summary", "reset_peak_memory_stats"),
-    "reset_accumulated_memory_stats",
-)
-
-
 def __getattr__(name: str) -> Any:
     if name in ("amp", "memory"):
         return import_module(f"pellucid.cpu.{name}")
-    if name in _MEMORY:
-        return getattr(import_module("pellucid.cpu.memory"), name)
+    memory = import_module("pellucid.cpu.memory")
+    if name in memory.__all__:  # as other devices' modules have them
+        return getattr(memory, name)
     raise AttributeError(f"module 'pellucid.cpu' has no attribute {name!r}")
 
 

@@ -15,15 +15,19 @@ from pellucid import _C
 __all__ = [
     "empty_cache",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
     "memory_snapshot",
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
     "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
     "reset_peak_memory_stats",
 ]
 # Totals when `reset_accumulated_memory_stats` was called last.
@@ -153,6 +157,11 @@ def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Resets peaks to the live memory."""
     _C._reset_memory_peaks()
+
+
+# PyTorch's older names.
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:

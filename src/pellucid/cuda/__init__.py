@@ -61,6 +61,8 @@ memory_reserved = max_memory_reserved = _absent.zero
 memory_cached = max_memory_cached = _absent.zero
 memory_stats = memory_stats_as_nested_dict = _absent.no_statistics
 host_memory_stats = host_memory_stats_as_nested_dict = _absent.no_statistics
+reset_peak_host_memory_stats = reset_accumulated_host_memory_stats = _absent.nothing
+caching_allocator_enable = _absent.nothing
 get_arch_list = get_rng_state_all = _absent.no_list
 get_gencode_flags = _absent.no_text
 set_rng_state_all = _absent.take_states

@@ -6,6 +6,7 @@ page.css styles them. The file is self-contained.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +27,28 @@ _BODY = """<header><nav id="tabs"></nav>
 <main id="view"></main>"""
 
 
+_OF_LOGS: dict[str, Callable[[Log], Any]] = {
+    "lines": by_line,
+    "flame": flame,
+    "timeline": timeline,
+    "memory": memory,
+}
+
+
 class Page:
-    """A log, rooflines and a text, whichever are given, as a page."""
+    """A log, rooflines and a text, whichever are given, as a page; ``only``: the one
+    tab that the log has.
+    """
 
     def __init__(
         self,
         log: Log | None = None,
         roofline: Roofline | None = None,
         text: str = "",
+        only: str = "",
     ) -> None:
         self.log, self.roofline, self.text = log, roofline, text
+        self.only = only
 
     def data(self) -> dict[str, Any]:
         """The data of the page, as JSON types."""
@@ -44,10 +57,9 @@ class Page:
             fields["text"] = self.text
         if self.log is not None:
             fields["wall"] = self.log.end - self.log.begin
-            fields["lines"] = by_line(self.log)
-            fields["flame"] = flame(self.log)
-            fields["timeline"] = timeline(self.log)
-            fields["memory"] = memory(self.log)
+            for name, make in _OF_LOGS.items():
+                if self.only in ("", name):
+                    fields[name] = make(self.log)
         if self.roofline is not None:
             fields["roofline"] = self.roofline.data()
         return fields
@@ -64,10 +76,11 @@ class Page:
 
 
 @offered.into("profiler._profile.profile")
-def export_html(self: profile, path: str) -> None:
+def export_html(self: profile, path: str, only: str = "") -> None:
     """One page that needs no network: time by line of the program, flame, timeline
-    and memory. Lines need ``with_stack``, memory ``profile_memory``.
+    and memory, or ``only`` one of them. Lines need ``with_stack``, memory
+    ``profile_memory``.
 
     Example: ``p.export_html("run.html")``.
     """
-    Page(self._recorded()).save(path)
+    Page(self._recorded(), only=only).save(path)

@@ -1,10 +1,11 @@
 """Explains a call, from its arguments to machine code.
 
-``explain(fn, *args)`` runs the call, records what was dispatched, and shows for every
-op: schema, dispatch keys, specialisation key, handler, Graph, passes
-that changed the Graph, plan, kernels and whether the pack has them; of several ops a
-line each, and all of it in ``.more``. ``.passes()`` shows the Graph before and after
-each pass; ``.llvm()`` and ``.assembly()`` go on to machine code, which needs llvmlite.
+``explain(fn, *args)`` runs the call, recorded by the timeline, and shows for every op:
+schema, dispatch keys, specialisation key, handler, Graph, passes that changed the
+Graph, plan, kernels and whether the pack has them, and which driver ran its products
+and why; of several ops a line each, and all of it in ``.more``. ``.passes()`` shows the
+Graph before and after each pass; ``.llvm()`` and ``.assembly()`` go on to machine code,
+which needs llvmlite.
 ``python -m pellucid.explain softsign`` shows an op by name.
 
     >>> print(pellucid.explain(torch.softmax, x, -1))
@@ -22,8 +23,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pellucid.explain.notes import taking_notes
-from pellucid.explain.report import Explanation, sections_of
+from pellucid.explain.report import (
+    Explanation,
+    calls_of,
+    sections_of,
+    watched_log,
+)
 
 __all__ = [
     *("Explanation", "backward", "compare", "declaration", "device", "directions"),
@@ -43,18 +48,12 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         from pellucid._compile.report import CompilationReport
 
         return CompilationReport(compilation)
-    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid import _C
 
     if isinstance(fn, _C.Node):
         return backward(fn)
-    with taking_notes() as notes:
-        _C._start_call_log()
-        try:
-            fn(*args, **kwargs)
-        finally:
-            calls = _C._stop_call_log()
-    return Explanation(list(sections_of(calls, notes)))
+    log = watched_log(lambda: fn(*args, **kwargs))
+    return Explanation(list(sections_of(calls_of(log))))
 
 
 def backward(target: Any) -> Explanation:
@@ -64,19 +63,21 @@ def backward(target: Any) -> Explanation:
     return explain_backward(target)
 
 
-def view(tensor: Any) -> str:
+def view(tensor: Any, *args: Any, **kwargs: Any) -> str:
     """Which memory a tensor shares, which variables refer to it, and whether flattening
-    copies.
+    copies. Of a function, called with ``args``, the same of its result, and which lines
+    made views.
 
     Example: ``print(pellucid.explain.view(x.t()))``.
     """
     from pellucid.explain.answers import explain_view
 
-    return explain_view(tensor)
+    return explain_view(tensor, args, kwargs)
 
 
 def gradient(tensor: Any, output: Any) -> str:
     """Why ``tensor.grad`` is None after ``output.backward()``, or how it is reached.
+    Of a function that computes the output, also which lines ended the graph.
 
     Example: ``print(pellucid.explain.gradient(w, loss))``.
     """

@@ -13,12 +13,45 @@ from itertools import pairwise
 from typing import Any
 
 from pellucid._tensor import Tensor
+from pellucid.profiler._timeline.log import Event, Kind, Log, Session, Watch
+from pellucid.profiler._timeline.ops import op_of
 
 _MOST = 20  # lines of an answer
 
 
-def explain_view(tensor: Tensor) -> str:
+def _recorded(what: Watch, fn: Callable[[], Any]) -> tuple[Log, Any]:
+    """What the timeline recorded of a call, and its result."""
+    session = Session(what)
+    session.start()
+    try:
+        result = fn()
+    finally:
+        log = session.stop()
+    return log, result
+
+
+def _with_lines(
+    log: Log, is_wanted: Callable[[Event], bool], title: str, among: slice
+) -> list[str]:
+    """The wanted events that the program itself called, with their lines."""
+    found = [
+        f"{event.name.removeprefix('aten::').partition('.')[0]} at {line}"
+        for event in log.events_of(Kind.CALL, Kind.READ)
+        if event.call is None and is_wanted(event)
+        if (line := log.user_line(event.line)) is not None
+    ]
+    return [f"{title} {', '.join(found[among])}"] if found else []
+
+
+def explain_view(tensor: Any, args: Any, kwargs: Any) -> str:
     """See `pellucid.explain.view`."""
+    if not isinstance(tensor, Tensor):
+        log, result = _recorded(
+            Watch.LINES | Watch.FACTS, lambda: tensor(*args, **kwargs)
+        )
+        text = explain_view(result, (), {})
+        made = _with_lines(log, _is_view, "views were made by", slice(-6, None))
+        return "\n".join([text, *made])
     from pellucid.memory import holders
     from pellucid.memory._peak import readable
 
@@ -46,6 +79,13 @@ def explain_view(tensor: Tensor) -> str:
     return "\n".join(lines[:_MOST])
 
 
+def _is_view(event: Event) -> bool:
+    try:
+        return bool(op_of(event.name, event.arguments).kind == "view")
+    except NotImplementedError:  # indexing without an op
+        return event.kind is Kind.CALL and not event.arguments
+
+
 def _flat(tensor: Tensor) -> str:
     """Whether ``reshape(-1)`` copies, and which dims do not merge."""
     sizes, strides = tensor.shape, tensor.stride()
@@ -59,8 +99,19 @@ def _flat(tensor: Tensor) -> str:
     return "reshape(-1) is a view: all dims merge"
 
 
-def explain_gradient(tensor: Tensor, output: Tensor) -> str:
+def _cuts_graph(event: Event) -> bool:
+    return event.kind is Kind.READ or event.name in ("aten::detach", "aten::detach_")
+
+
+def explain_gradient(tensor: Tensor, output: Any) -> str:
     """See `pellucid.explain.gradient`."""
+    if not isinstance(output, Tensor):
+        log, result = _recorded(Watch.LINES, output)
+        text = explain_gradient(tensor, result)
+        if text.startswith("reached"):
+            return text
+        cut = _with_lines(log, _cuts_graph, "the graph ends at", slice(6))
+        return "\n".join([text, *cut])
     if not tensor.requires_grad:
         return "no gradient: requires_grad is False; call requires_grad_() before"
     if not output.requires_grad:
@@ -104,14 +155,7 @@ def _path_to(root: Any, target: Tensor) -> list[str] | None:
 
 def explain_dtype(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
     """See `pellucid.explain.dtype`."""
-    from pellucid.profiler._timeline.log import Kind, Session, Watch
-
-    session = Session(Watch.FACTS | Watch.LINES)
-    session.start()
-    try:
-        result = fn(*args, **kwargs)
-    finally:
-        log = session.stop()
+    log, result = _recorded(Watch.FACTS | Watch.LINES, lambda: fn(*args, **kwargs))
     dtypes: list[tuple[str, str, set[str]]] = []
     for event in log.events:
         if event.kind is not Kind.CALL or event.parent is not None:

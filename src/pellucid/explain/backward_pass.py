@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from pellucid import _C
 from pellucid._tensor import Tensor
 from pellucid.autograd import grad
 from pellucid.autograd.graph import GradientEdge
-from pellucid.explain.report import Explanation, Section, sections_of
+from pellucid.explain.report import (
+    Call,
+    Explanation,
+    Section,
+    calls_of,
+    sections_of,
+    watched_log,
+)
+from pellucid.profiler._timeline.log import Kind
+from pellucid.profiler._timeline.storages import ancestors
 from pellucid.viz.collect import Item, collect, readable_bytes, shapes_text
-
-_Calls = list[tuple[str, str, int, bytes]]
 
 
 def explain_backward(target: Any) -> Explanation:
@@ -30,41 +36,34 @@ def explain_backward(target: Any) -> Explanation:
 
         print(pellucid.explain.backward(loss))
     """
-    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
-
     items = collect(target)
-    steps = _run(target, items)
-    return Explanation([_section(item, items, calls) for item, calls in steps])
+    return Explanation(
+        [_section(item, items, calls) for item, calls in _run(target, items)]
+    )
 
 
-def _run(target: Any, items: list[Item]) -> list[tuple[Item, _Calls]]:
-    """Each node that ran, in order, with the dispatches it made."""
-    steps: list[tuple[Item, _Calls]] = []
-
-    def begin(item: Item) -> None:
-        calls = _C._stop_call_log()
-        if steps:
-            steps[-1][1].extend(calls)
-        steps.append((item, []))
-        _C._start_call_log()
-
-    handles = [
-        item.node.register_prehook(lambda grads, item=item: begin(item))
+def _run(target: Any, items: list[Item]) -> list[tuple[Item, list[Call]]]:
+    """Each node that ran, in order, with the calls it made."""
+    leaves = [item.node.variable for item in items if item.is_leaf]
+    root, seed = _root_and_gradient(target)
+    log = watched_log(
+        lambda: grad(root, leaves, seed, retain_graph=True, allow_unused=True)
+    )
+    known = {
+        (item.node._sequence_nr(), item.backward_name): item
         for item in items
         if not item.is_leaf
-    ]
-    leaves = [item.node.variable for item in items if item.is_leaf]
-    _C._start_call_log()
-    try:
-        root, seed = _root_and_gradient(target)
-        grad(root, leaves, seed, retain_graph=True, allow_unused=True)
-    finally:
-        calls = _C._stop_call_log()
-        for handle in handles:
-            handle.remove()
-    if steps:
-        steps[-1][1].extend(calls)
-    return steps
+    }
+    ran: dict[int, tuple[Item, list[Call]]] = {}
+    for event in log.events_of(Kind.NODE):
+        item = known.get((event.sequence, event.name))
+        if item is not None:
+            ran[event.row] = item, []
+    for call in calls_of(log):
+        node = next((e for e in ancestors(call.event) if e.kind is Kind.NODE), None)
+        if node is not None and node.row in ran:
+            ran[node.row][1].append(call)
+    return list(ran.values())
 
 
 def _root_and_gradient(target: Any) -> tuple[Any, Any]:
@@ -76,7 +75,7 @@ def _root_and_gradient(target: Any) -> tuple[Any, Any]:
     return GradientEdge(target, 0), pellucid.ones(shape, dtype=dtype)
 
 
-def _section(item: Item, items: list[Item], calls: _Calls) -> Section:
+def _section(item: Item, items: list[Item], calls: list[Call]) -> Section:
     ran = list(sections_of(calls))
     where = ", ".join(text for text in (item.module, item.source) if text)
     lines = [

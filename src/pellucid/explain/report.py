@@ -3,28 +3,37 @@
 An explanation of several ops is printed as one line each, equal ones together;
 ``more`` is all of it.
 
-Everything is computed again from the declaration, by the code that the runtime's
-tracing uses, so what is shown is what runs. Read next: specialise/answer.py.
+The calls are those of the timeline's log. Graphs, plans and kernels are computed again
+from the declaration, by the code that the runtime's tracing uses, so what is shown is
+what ran. Read next: profiler/_timeline/ops.py, specialise/answer.py.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from pellucid.explain.notes import Note, Notes
-from pellucid_compiler.abi.requests import PlanRequest, read_request
+from pellucid.profiler._timeline.log import (
+    ROUTE_REASONS,
+    ROUTES,
+    Event,
+    Kind,
+    Log,
+    Session,
+    Watch,
+)
+from pellucid.profiler._timeline.ops import op_of
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import show_elements
 from pellucid_compiler.lower.plan import (
     show_plan,
 )
 from pellucid_compiler.passes.manager import Stage
-from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.graphs import GraphOp
 from pellucid_compiler.specialise.keyed import KeyedOp
 from pellucid_compiler.specialise.pointwise import PointwiseOp
@@ -32,6 +41,36 @@ from pellucid_compiler.specialise.pointwise import PointwiseOp
 _DIGEST = re.compile("_[0-9a-f]{16}$")  # tells derivatives of one op apart
 _LINES, _COLUMNS = 30, 120  # of the table
 _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its key"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A recorded call, and the steps, first-time work and notes in it but not in calls
+    that it made.
+    """
+
+    event: Event
+    inside: list[Event]
+
+    @property
+    def keys(self) -> str:
+        """The dispatch keys that it passed."""
+        return " -> ".join(self.event.keys)
+
+    def drivers(self) -> list[str]:
+        """The drivers that ran its products."""
+        found = (ROUTES[e.detail] for e in self.inside if e.kind is Kind.STEP)
+        return [name for name in dict.fromkeys(found) if name]
+
+    def lines(self) -> Iterator[str]:
+        """How it ran: from which cache, what it did once, and why by which driver."""
+        if self.event.is_repeated:
+            yield "  call       prepared: it repeats a call of the inline cache"
+        once = [event.name for event in self.inside if event.kind is Kind.PREPARE]
+        if once:
+            yield f"  once       {', '.join(dict.fromkeys(once))}"
+        for name in self.drivers():
+            yield f"  driver     {name}: {ROUTE_REASONS[ROUTES.index(name)]}"
 
 
 @dataclass(frozen=True)
@@ -124,47 +163,66 @@ def _target(level: str) -> Any:
     return target_named(level) if level else host_target()
 
 
-def sections_of(
-    calls: list[tuple[str, str, int, bytes]], notes: Notes | None = None
-) -> Iterator[Section]:
-    """One section per op: the keys it passed, then what its last key ran. A call with a
-    note has a section of its own.
-    """
-    passed: list[str] = []
-    for position, (op, key, depth, request) in enumerate(calls):
-        passed.append(key)
-        following = calls[position + 1] if position + 1 < len(calls) else None
-        note = notes.get(position) if notes else None
-        if note is not None:
-            yield _noted(op, passed, note)
-            passed = []
-        elif following is None or following[0] != op or following[2] <= depth:
-            yield explain_request(op, passed, request)
-            passed = []
+def watched_log(fn: Callable[[], Any]) -> Log:
+    """What the timeline records of a call, with what explanations show."""
+    session = Session(Watch.FACTS | Watch.LINES | Watch.STEPS | Watch.NOTES)
+    session.start()
+    try:
+        fn()
+    finally:
+        log = session.stop()
+    return log
 
 
-def _noted(name: str, keys: Sequence[str], note: Note) -> Section:
+def calls_of(log: Log) -> list[Call]:
+    """The calls of this thread, in the order in which they began."""
+    own = threading.get_ident()
+    calls: dict[int, Call] = {}
+    for event in log.events:
+        if event.thread.python_id != own:
+            continue
+        if event.kind is Kind.CALL:
+            calls[event.row] = Call(event, [])
+        elif event.kind in (Kind.STEP, Kind.PREPARE, Kind.NOTE):
+            around = event.call
+            if around is not None:
+                calls[around.row].inside.append(event)
+    return list(calls.values())
+
+
+def sections_of(calls: Sequence[Call]) -> Iterator[Section]:
+    """One section for each call: the keys it passed, and what the last one ran."""
+    for call in calls:
+        notes = [e.name for e in call.inside if e.kind is Kind.NOTE]
+        yield _noted(call, notes[0]) if notes else _explain_call(call)
+
+
+def _noted(call: Call, note: str) -> Section:
     """Of a call that Python answered, by other calls, which follow."""
-    shown = " -> ".join(keys)
-    text = "\n".join([name, f"  keys       {shown}", *note.lines])
-    return Section(text, (), (), (_brief_name(name), shown, note.brief))
+    brief, *lines = note.split("\n")
+    text = "\n".join([call.event.name, f"  keys       {call.keys}", *lines])
+    return Section(text, (), (), (_brief_name(call.event.name), call.keys, brief))
 
 
 def _brief_name(name: str) -> str:
     return _DIGEST.sub("", name).removeprefix("aten::")
 
 
-def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
-    """The section of one dispatched call."""
-    asked = read_request(PlanRequest, request)
-    head = [name, f"  keys       {' -> '.join(keys)}"]
-    brief = _brief_name(name), " -> ".join(keys)
+def _explain_call(call: Call) -> Section:
+    name = call.event.name
+    head = [name, f"  keys       {call.keys}"]
+    brief = _brief_name(name), call.keys
     try:
-        op = resolve(asked.op, asked.arguments)
+        op = op_of(name, call.event.arguments)
     except NotImplementedError:
-        text = "\n".join([*head, "  a composite or a kernel of its own"])
-        return Section(text, (), (), (*brief, "a composite or a kernel of its own"))
-    return explain_op(op, head, brief)
+        what = "a composite or a kernel of its own"
+        return Section("\n".join([*head, f"  {what}"]), (), (), (*brief, what))
+    section = explain_op(op, [*head, *call.lines()], brief)
+    drivers = ", ".join(call.drivers())
+    if not drivers:
+        return section
+    *others, what = section.brief
+    return replace(section, brief=(*others, f"{what}, {drivers}"))
 
 
 def explain_op(

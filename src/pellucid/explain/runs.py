@@ -8,17 +8,19 @@ a digest of its results; the runs are slower, with unchanged values.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pellucid as torch
 from pellucid._tensor import Tensor
 from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils._pytree import tree_leaves
-from pellucid.viz.record import caller
 
 _MOST = 18  # lines of a list in an answer
 _KEPT = 1 << 26  # bytes of results that are kept, to tell differences
+_PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 class Ran(NamedTuple):
@@ -54,9 +56,18 @@ class _Watch(TorchDispatchMode):
         self._bytes += sum(t.nbytes for t in tensors)
         kept = [t.detach().clone() for t in tensors] if self._bytes < _KEPT else []
         is_view = any(_shares(t, u) for t in tensors for u in inputs)
-        place, digests = caller(), tuple(map(_digest, tensors))
+        place, digests = _caller(), tuple(map(_digest, tensors))
         self.ran.append(Ran(str(func), place, given, digests, kept, is_view))
         return result
+
+
+def _caller() -> str:
+    """``"file.py:12 function"`` of the innermost frame outside the package."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        frame = frame.f_back
+    code = frame.f_code
+    return f"{Path(code.co_filename).name}:{frame.f_lineno} {code.co_name}"
 
 
 def _shares(a: Tensor, b: Tensor) -> bool:

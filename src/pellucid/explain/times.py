@@ -8,9 +8,9 @@ what a device's backend lacks.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from itertools import islice
@@ -18,7 +18,10 @@ from typing import Any
 
 import pellucid as torch
 from pellucid._tensor import Tensor
+from pellucid.memory._peak import readable
 from pellucid.profiler._timeline.log import Kind, Log, Session, Watch
+from pellucid.profiler._timeline.makers import Makers
+from pellucid.utils._pytree import tree_leaves
 
 _MOST = 18  # lines of a list in an answer
 _LINE = 64  # bytes that the processor reads at once
@@ -69,21 +72,18 @@ def explain_directions(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:
     fn(*args, **kwargs)
     log = _log_of(Watch.CALLS | Watch.LINES, fn, args, kwargs)
     forward: dict[str, float] = defaultdict(float)
-    place_of: dict[int, str] = {}
     for event in log.events:
         line = log.user_line(event.line)
         if event.kind is not Kind.CALL or event.parent is not None or line is None:
             continue
-        place = str(line)
-        forward[place] += event.duration
-        if event.sequence >= 0:
-            place_of[event.sequence] = place  # of those before a node, the one it is of
+        forward[str(line)] += event.duration
     backward: dict[str, float] = defaultdict(float)
-    begun = sorted(place_of)
-    for event in log.events:
-        call = bisect_left(begun, event.sequence) - 1
-        if event.kind is Kind.NODE and event.sequence >= 0 <= call:
-            backward[place_of[begun[call]]] += event.duration
+    makers = Makers(log)
+    for event in log.events_of(Kind.NODE):
+        call = makers.call_of(event.sequence) if event.sequence >= 0 else None
+        line = log.user_line(call.line) if call is not None else None
+        if line is not None:
+            backward[str(line)] += event.duration
     if not backward:
         return "no backward pass ran"
     ahead, back = sum(forward.values()), sum(backward.values())
@@ -163,13 +163,8 @@ def explain_loader(loader: Any, batches: int) -> str:
         for name, begin, end in zip(parts, moments, moments[1:], strict=False):
             parts[name] += end - begin
         count += 1
-    begin = time.perf_counter()
-    taken = sum(1 for _ in islice(loader, count))
-    whole = time.perf_counter() - begin
-    lines = [
-        f"{whole / max(taken, 1) * 1e3:.3f} ms a batch, of {taken}, with "
-        f"{loader.num_workers} workers, the first included; alone:"
-    ]
+    lines = _taken(loader, count)
+    lines.append("in this process, alone:")
     for name, seconds in sorted(parts.items(), key=lambda part: -part[1]):
         lines.append(f"{seconds / max(count, 1) * 1e3:10.3f} ms  {name}")
     slowest = max(parts, key=lambda name: parts[name])
@@ -178,6 +173,53 @@ def explain_loader(loader: Any, batches: int) -> str:
             f"most is {type(dataset).__name__}.__getitem__, a sample at a time"
         )
     return "\n".join(lines)
+
+
+def _taken(loader: Any, count: int) -> list[str]:
+    """What the timeline recorded of some batches, here and in the workers."""
+    known = {child.pid for child in multiprocessing.active_children()}
+    session = Session(Watch.CALLS)
+    session.start()
+    try:
+        batches = iter(loader)
+        begin = time.perf_counter()
+        taken = list(islice(batches, count))
+        whole = time.perf_counter() - begin
+        children = {child.pid for child in multiprocessing.active_children()} - known
+        private = [_private_bytes(pid) for pid in children]
+        del batches
+    finally:
+        log = session.stop()
+    number = max(len(taken), 1)
+    lines = [
+        f"{whole / number * 1e3:.3f} ms a batch, of {len(taken)}, with "
+        f"{loader.num_workers} workers, the first included"
+    ]
+    if not private:
+        return lines
+    spent: dict[str, float] = defaultdict(float)
+    for event in log.events_of(Kind.RANGE):
+        where, _, stage = event.name.partition(": ")
+        if where.startswith("DataLoader"):
+            spent[f"{stage}, {'in a worker' if 'worker' in where else 'here'}"] += (
+                event.duration
+            )
+    lines.append("in the workers, at the same time, and here:")
+    for name, nanoseconds in sorted(spent.items(), key=lambda row: -row[1]):
+        lines.append(f"{nanoseconds / number / 1e6:10.3f} ms  {name}")
+    nbytes = sum(t.nbytes for t in tree_leaves(taken) if isinstance(t, Tensor))
+    lines.append(
+        f"a batch is copied once, {readable(nbytes // number)}, to shared memory; a "
+        f"worker has {readable(sum(private) // len(private))} of its own"
+    )
+    return lines
+
+
+def _private_bytes(process: int | None) -> int:
+    """What a process has written, and so shares with no other."""
+    with open(f"/proc/{process}/smaps_rollup") as file:
+        rows = (line.split() for line in file if line.startswith("Private_Dirty"))
+        return sum(int(row[1]) for row in rows) * 1024
 
 
 def explain_device(fn: Callable[..., Any], args: Any, kwargs: Any) -> str:

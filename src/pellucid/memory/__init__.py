@@ -80,9 +80,11 @@ def summary() -> str:
     counts = stats()
     live, reserved = counts["allocated_bytes"], counts["reserved_bytes"]
     resident = _resident()
+    free = [nbytes for _, nbytes, _, is_free, _ in _C._large_blocks() if is_free]
     rows = [
         ("live blocks", live),
         ("free, cached", reserved - live),
+        (f"the largest of {len(free)} free parts of segments", max(free, default=0)),
         ("outside of the allocator (Python, code, NumPy)", resident - reserved),
         ("resident in all", resident),
         ("peak of live blocks, at most", counts["peak_allocated_bytes"]),

@@ -10,8 +10,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pellucid import _C
+
+if TYPE_CHECKING:
+    from pellucid.memory._live import LiveStorage
 
 _LEAST = 1 << 20
 _PAUSE = 10.0  # seconds: a program that retries gets the full text once
@@ -61,14 +67,32 @@ def _with_holders(text: str, wanted: int) -> str:
             paths = paths_to(storage, names)
             name = next(iter(paths), "held outside of Python's variables")
         lines.append(f"  {readable(storage.nbytes)} ({storage.role}) {name}"[:160])
-    lines.append(_advice(wanted, sum(s.nbytes for s in storages if s.nodes)))
+    lines.append(_advice(wanted, storages))
     return "\n".join(lines)
 
 
-def _advice(wanted: int, saved: int) -> str:
-    if saved > wanted:
-        return (
-            "The smallest change: a smaller batch, torch.no_grad() where no gradient "
-            "is needed, or utils.checkpoint, which frees what is saved for backward."
-        )
-    return "Everything computed so far is intact; free tensors or use smaller ones."
+def _advice(wanted: int, storages: Sequence[LiveStorage]) -> str:
+    """The least change after which the request fits in what is live now."""
+    saved = [storage for storage in storages if storage.role == "saved"]
+    nbytes = sum(storage.nbytes for storage in saved)
+    if nbytes <= wanted:
+        return "Everything computed so far is intact; free tensors or use smaller ones."
+    rest = "utils.checkpoint frees what is saved for backward; no_grad() saves nothing."
+    size = _batch_size(saved)
+    # What is saved and the request shrink with the batch.
+    fits = size * nbytes // (nbytes + wanted)
+    if not 0 < fits < size:
+        return f"The smallest change: a smaller batch. {rest}"
+    return f"The smallest change: a batch of {fits} instead of {size}. {rest}"
+
+
+def _batch_size(saved: Sequence[LiveStorage]) -> int:
+    """The first size of the tensors that share most of the saved bytes; 0 if it is not
+    that of most of them.
+    """
+    by_size: Counter[int] = Counter()
+    for storage in saved:
+        for size in {s.tensor.size(0) for s in storage.nodes if s.tensor.dim()}:
+            by_size[size] += storage.nbytes
+    size, nbytes = max(by_size.items(), key=lambda row: row[1], default=(0, 0))
+    return size if nbytes > sum(storage.nbytes for storage in saved) / 2 else 0

@@ -29,7 +29,7 @@ def holders(tensor: Tensor) -> list[str]:
 def names_for(storages: Sequence[LiveStorage]) -> Names:
     """What `paths_to` needs, for several storages."""
     tensors = [tensor for storage in storages for tensor in storage.tensors]
-    return Names([*tensors, *(root for s in storages for _, root in s.nodes)])
+    return Names([*tensors, *(saved.root for s in storages for saved in s.nodes)])
 
 
 def paths_to(storage: LiveStorage, names: Names) -> list[str]:
@@ -38,7 +38,7 @@ def paths_to(storage: LiveStorage, names: Names) -> list[str]:
     for tensor in storage.tensors:
         found += names.of(tensor)
     by_root: dict[int, tuple[Tensor, Any]] = {}
-    for node, root in storage.nodes:
+    for node, root, _ in storage.nodes:
         by_root.setdefault(id(root), (root, node))
     for root, node in by_root.values():
         for name in names.of(root) or ["a tensor without a name"]:

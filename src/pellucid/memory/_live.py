@@ -18,10 +18,13 @@ _TOGETHER = 4096  # objects whose referents are listed at once
 
 
 class Saved(NamedTuple):
-    """A node that saved a storage, and the tensor whose graph has the node."""
+    """A node that saved a storage, as which tensor, and the tensor whose graph has the
+    node.
+    """
 
     node: Any
     root: Tensor
+    tensor: Tensor
 
 
 @dataclass
@@ -103,7 +106,7 @@ def live_storages() -> dict[int, LiveStorage]:
             for saved in saved_by(node):
                 storage = note(saved)
                 if storage is not None:
-                    storage.nodes.append(Saved(node, tensor))
+                    storage.nodes.append(Saved(node, tensor, saved))
     return found
 
 

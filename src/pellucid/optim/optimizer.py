@@ -84,6 +84,12 @@ def register_optimizer_step_post_hook(hook: _Hook) -> RemovableHandle:
     return _add(_global_step_post_hooks, hook)
 
 
+def _names_of_ranges(optimizer: str) -> tuple[str, str]:
+    """PyTorch's names of its steps and `zero_grad`, for the timeline."""
+    step, zero_grad = f"{optimizer}.step", f"{optimizer}.zero_grad"
+    return f"Optimizer.step#{step}", f"Optimizer.zero_grad#{zero_grad}"
+
+
 class Optimizer:
     """Base class of optimizers.
 
@@ -99,6 +105,12 @@ class Optimizer:
     _optimizer_state_dict_post_hooks: _Hooks
     _optimizer_load_state_dict_pre_hooks: _Hooks
     _optimizer_load_state_dict_post_hooks: _Hooks
+
+    _range_names = _names_of_ranges("Optimizer")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._range_names = _names_of_ranges(cls.__name__)
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -188,11 +200,7 @@ class Optimizer:
         """Sets the gradients to None, or fills them with zeros."""
         if not _C._timeline_is_on():
             return self._zero_grads(set_to_none)
-        token = _C._timeline_begin(_range_names(type(self).__name__)[1])
-        try:
-            return self._zero_grads(set_to_none)
-        finally:
-            _C._timeline_end(token)
+        _C._timeline_run(self._range_names[1], self._zero_grads, set_to_none)
 
     def _zero_grads(self, set_to_none: bool) -> None:
         for group in self.param_groups:
@@ -361,13 +369,6 @@ class Optimizer:
         return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-@functools.cache
-def _range_names(optimizer: str) -> tuple[str, str]:
-    """PyTorch's names of its steps and `zero_grad`, for the timeline."""
-    step, zero_grad = f"{optimizer}.step", f"{optimizer}.zero_grad"
-    return f"Optimizer.step#{step}", f"Optimizer.zero_grad#{zero_grad}"
-
-
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` wrapped in the step hooks; without hooks this costs one check."""
 
@@ -381,16 +382,9 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         ):
             if not _C._timeline_is_on():
                 return step(self, *args, **kwargs)
-            token = _C._timeline_begin(_range_names(type(self).__name__)[0])
-            try:
-                return step(self, *args, **kwargs)
-            finally:
-                _C._timeline_end(token)
-        token = _C._timeline_begin(_range_names(type(self).__name__)[0])
-        try:
-            return _with_hooks(step, self, args, kwargs)
-        finally:
-            _C._timeline_end(token)
+            return _C._timeline_run(self._range_names[0], step, self, *args, **kwargs)
+        name = self._range_names[0]
+        return _C._timeline_run(name, _with_hooks, step, self, args, kwargs)
 
     hooked.hooked = True  # type: ignore[attr-defined]
     return hooked

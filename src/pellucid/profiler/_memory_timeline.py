@@ -33,14 +33,40 @@ def memory_series(log: Log) -> tuple[list[float], list[list[int]]]:
     return times, sizes
 
 
+_PRESENT, _MADE, _FREED = 0, 1, 3  # PyTorch's numbers of what happens to memory
+
+
+def memory_changes(log: Log) -> list[tuple[int, int, int, int]]:
+    """(nanoseconds, what happened, bytes, role) in order; a role is a place in `ROLES`,
+    from 1 on, as in PyTorch, whose 0 has no category.
+    """
+    storages = Storages(log)
+    changes = []
+    columns = storages.begin, storages.end, storages.roles, storages.nbytes
+    made = storages.made.tolist()
+    for begin, end, role, nbytes, row in zip(
+        *map(np.ndarray.tolist, columns), made, strict=True
+    ):
+        action = _MADE if row >= 0 else _PRESENT
+        changes.append((int(begin), action, nbytes, role + 1))
+        if end <= log.end:
+            changes.append((int(end), _FREED, nbytes, role + 1))
+    return sorted(changes, key=lambda change: change[0])
+
+
 def write_memory_timeline(log: Log, path: str) -> None:
-    """By the ending of ``path``: ``.json`` or ``.json.gz``."""
-    times, sizes = memory_series(log)
-    if path.endswith((".json", ".json.gz")):
+    """By the ending of ``path``: ``.raw.json.gz`` has the changes, ``.json`` and
+    ``.json.gz`` the sums.
+    """
+    if path.endswith(".raw.json.gz"):
+        write_json(memory_changes(log), path)
+    elif path.endswith((".json", ".json.gz")):
+        times, sizes = memory_series(log)
         # PyTorch's rows begin with what has no category, and count in whole numbers.
         rows: list[Any] = [[0, *row] for row in sizes]
         write_json([[int(time) for time in times], rows], path)
     else:
         raise ValueError(
-            f"export_memory_timeline: {path!r} ends in none of .json, .json.gz"
+            f"export_memory_timeline: {path!r} ends in none of .html, .json, .json.gz, "
+            ".raw.json.gz"
         )

@@ -262,12 +262,13 @@ class profile:
 
     if TYPE_CHECKING:  # implemented in diagnose/page.py
 
-        def export_html(self, path: str) -> None: ...
+        def export_html(self, path: str, only: str = "") -> None: ...
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Write the bytes in use by what they are for, as they change: ``.json`` and
-        ``.json.gz`` give ``[times, sizes]``. Needs
-        ``profile_memory=True``. Raises ValueError for another ending.
+        """Write the bytes in use by what they are for, as they change: ``.html`` gives
+        a page, ``.json`` and ``.json.gz`` give ``[times, sizes]``, ``.raw.json.gz``
+        each change. Needs ``profile_memory=True``. Raises ValueError for another
+        ending.
         """
         from pellucid.profiler._memory_timeline import write_memory_timeline
 
@@ -277,6 +278,8 @@ class profile:
             )
         if device is not None and not device.startswith("cpu"):
             raise ValueError(f"device {device!r}: memory is recorded of 'cpu' alone")
+        if path.endswith(".html"):
+            return self.export_html(path, only="memory")
         write_memory_timeline(self._recorded(), path)
 
     # Metadata

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pellucid._tensor import Tensor
-from pellucid.viz.record import NOTE, is_leaf
+from pellucid.viz.record import is_leaf, origin_of, read_recordings
 
 
 @dataclass
@@ -51,6 +51,7 @@ class Item:
 
 def collect(target: Any, model: Any = None) -> list[Item]:
     """The items behind ``target``, inputs before what reads them."""
+    read_recordings()
     nodes = _nodes_behind(_roots(target))
     numbers = {node: number for number, node in enumerate(nodes)}
     names = _parameter_names(model)
@@ -107,7 +108,7 @@ def _read(node: Any, number: int, names: dict[int, str]) -> Item:
         return Item(
             number, name, node.name(), shapes, dtype, -1, True, module, node=node
         )
-    note = node.metadata.get(NOTE, {"module": "", "source": ""})
+    origin = origin_of(node)
     return Item(
         number,
         node._op_name or _words(node.name()),
@@ -116,8 +117,8 @@ def _read(node: Any, number: int, names: dict[int, str]) -> Item:
         dtype,
         node._sequence_nr(),
         False,
-        note["module"],
-        note["source"],
+        origin.module,
+        origin.source,
         list(_saved_values(node)),
         node=node,
     )

@@ -223,7 +223,7 @@ def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
                 _shared.clear()
             _shared[key] = call.specs, _rule(call)
         shared = _shared[key][1]
-        if _C._num_logged_calls():
+        if _C._timeline_takes_notes():
             from pellucid.distributed.tensor._explained import explain_call
 
             explain_call(call, shared)

@@ -1,7 +1,7 @@
-"""Tracks the names of the modules whose ``forward`` is running.
+"""Names of modules by their path, and scopes that see every call of a module.
 
 Used by reports per module: `viz.record` and `utils.module_tracker`, which uses the same
-names and tracks the backward pass too.
+names.
 """
 
 from __future__ import annotations
@@ -53,17 +53,3 @@ class ModuleScope:
 
     def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
         raise NotImplementedError
-
-
-class ModulePath(ModuleScope):
-    """``names`` holds the running modules, the outermost first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def _enter_module(self, module: Any, inputs: Any) -> None:
-        self.names.append(self._names.name_of(module))
-
-    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
-        self.names.pop()

@@ -14,9 +14,9 @@ from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pellucid import _C
-from pellucid.profiler._timeline.facts import UNRECORDED, TensorFacts
+from pellucid.profiler._timeline.facts import TensorFacts
 from pellucid.profiler._timeline.log import Event, Kind, Log
+from pellucid.profiler._timeline.ops import op_of
 from pellucid.profiler._timeline.storages import ancestors
 from pellucid_compiler.ir.cost import Cost
 
@@ -63,10 +63,10 @@ class CostCounter:
         from pellucid_compiler.ir.moving import moves_elements, reads_places
 
         try:
-            op = _resolved(name, arguments)
+            op = op_of(name, arguments)
         except _UNKNOWN:
             return False
-        if op is None or op.kind == "view" or not op.graph.inputs:
+        if op.kind == "view" or not op.graph.inputs:
             return False
         return moves_elements(op.graph) and not reads_places(op.graph)
 
@@ -86,9 +86,7 @@ class CostCounter:
         from pellucid_compiler.lower.plan_cost import StepCost, plan_cost
         from pellucid_compiler.specialise.pointwise import PointwiseOp
 
-        op = _resolved(name, arguments)
-        if op is None:
-            return None
+        op = op_of(name, arguments)
         if isinstance(op, PointwiseOp):
             cost = _pointwise_cost(op, arguments)
             return (
@@ -139,50 +137,13 @@ def products_of(log: Log, costs: CostCounter) -> int:
     return products
 
 
-def _resolved(name: str, arguments: Sequence[Any]) -> Any:
-    """The op at the key of these arguments; None where one is not recorded."""
-    from pellucid_compiler.declare.op import REGISTRY
-    from pellucid_compiler.specialise.answer import keyed_op, resolve
-
-    if any(argument is UNRECORDED for argument in arguments):
-        return None
-    if name.startswith("derivative::"):
-        origin = _C._derivative_origin(name)
-        return resolve(origin, [])
-    op = REGISTRY[_functional(name, REGISTRY)]
-    values = [_value(argument) for argument in arguments]
-    return keyed_op(op, values[: len(op.schema.arguments)])
-
-
 def _cost(name: str, arguments: Sequence[Any]) -> Cost | None:
     from pellucid_compiler.specialise.pointwise import PointwiseOp
 
-    found = _resolved(name, arguments)
-    if found is None:
-        return None
+    found = op_of(name, arguments)
     if isinstance(found, PointwiseOp):
         return _pointwise_cost(found, arguments)
     return _graph_op_cost(found, arguments)
-
-
-def _functional(name: str, registry: Any) -> str:
-    """The declared op that an op is a variant of: ``add.Tensor`` of ``add_.Tensor``."""
-    base, _, overload = name.removeprefix("aten::").partition(".")
-    for candidate in (base, base.removesuffix("_")):
-        full = f"{candidate}.{overload}" if overload else candidate
-        if full in registry:
-            return full
-    raise KeyError(name)
-
-
-def _value(argument: Any) -> Any:
-    from pellucid_compiler.specialise.requests import TensorLike
-
-    if isinstance(argument, TensorFacts):
-        return TensorLike(argument.dtype, argument.shape)
-    if isinstance(argument, list):
-        return [_value(item) for item in argument]
-    return argument
 
 
 def _tensors(arguments: Sequence[Any]) -> Iterator[TensorFacts]:

@@ -38,6 +38,7 @@ class Watch(IntFlag):
     MODULES = 64
     BLOCKS = 128
     STACKS = 256
+    NOTES = 512
 
 
 class Kind(IntEnum):
@@ -56,10 +57,12 @@ class Kind(IntEnum):
     FREE = 10
     TAKE_BLOCK = 11
     GIVE_BLOCK = 12
+    NOTE = 13
 
 
-# The drivers of products (``runtime/timeline/routes.h``).
-ROUTES: tuple[str, ...] = _C._timeline_routes()
+# The drivers of products, and when each runs (``runtime/timeline/routes.h``).
+ROUTES, ROUTE_REASONS = zip(*_C._timeline_routes(), strict=True)
+_KEYS: tuple[str, ...] = _C._timeline_keys()
 _REPEATED, _OWNER = 1, 8
 _FOLDERS = (
     os.path.dirname(pellucid.__file__) + os.sep,
@@ -108,8 +111,9 @@ class Event:
     """Something that ran. ``begin`` and ``end`` are nanoseconds of the clock of
     ``time.perf_counter_ns``; ``parent`` is the event of the same thread around it.
     ``extra``: of a node when its own computation ended, in ticks; of a module its
-    number in `Log.modules`; ``detail`` of a step: the driver of its product, a place in
-    `ROUTES`; ``sequence``: -1 of nodes that belong to leaves.
+    number in `Log.modules`; of a call the set of `keys`; ``detail`` of a step: the
+    driver of its product, a place in `ROUTES`; ``sequence``: -1 of nodes that belong to
+    leaves.
     """
 
     __slots__ = (
@@ -138,9 +142,23 @@ class Event:
         return self.end - self.begin
 
     @property
+    def call(self) -> Event | None:
+        """The innermost call around."""
+        event = self.parent
+        while event is not None and event.kind is not Kind.CALL:
+            event = event.parent
+        return event
+
+    @property
     def parent(self) -> Event | None:
         """The event around; None for an outermost one."""
         return self.thread.log.event(self._outer) if self._outer >= 0 else None
+
+    @property
+    def keys(self) -> list[str]:
+        """The dispatch keys whose handlers a call passed, the first one first."""
+        found = [name for bit, name in enumerate(_KEYS) if self.extra >> bit & 1]
+        return found[::-1]
 
     @property
     def arguments(self) -> list[Any]:

@@ -1,6 +1,8 @@
 """Worker processes of a DataLoader: each fetches batches and sends them back.
 
-A worker receives (number, indices) over its connection and replies (number, batch).
+A worker receives (number, indices, timed) over its connection and replies (number,
+batch, stages): while the timeline records, the stages' times, which the main process
+adds to it.
 Batches are assigned round-robin, ``prefetch_factor`` ahead, and returned to the user in
 order. ``WorkerPool`` is the side of the main process, ``_work`` that of a worker;
 ``_transfer.py`` sends tensors. Called by ``dataloader.py``.
@@ -13,12 +15,14 @@ import multiprocessing
 import pickle
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 import pellucid
+from pellucid import _C
 from pellucid._utils import ExceptionWrapper
 from pellucid.utils.data import _transfer
 from pellucid.utils.data.dataset import IterableDataset, _fetch
@@ -79,6 +83,33 @@ def _seed_everything(base_seed: int, worker: int) -> None:
         numpy.random.seed(_generate_state(base_seed, worker))
 
 
+class _Clock:
+    """The stages of a worker's batches: (name, begin, end), in nanoseconds of
+    ``time.perf_counter_ns``, which all processes share.
+    """
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._stages: list[tuple[str, int, int]] = []
+        self._begin = 0
+
+    def begin(self) -> None:
+        if self.is_on:
+            self._begin = time.perf_counter_ns()
+
+    def end(self, name: str) -> None:
+        """Ends a stage; the next one begins."""
+        if self.is_on:
+            now = time.perf_counter_ns()
+            self._stages.append((name, self._begin, now))
+            self._begin = now
+
+    def take(self) -> list[tuple[str, int, int]]:
+        """The stages since the last reply; the sending of a reply is in the next."""
+        stages, self._stages = self._stages, []
+        return stages
+
+
 class _Fetcher:
     """Batches of one pass over the dataset."""
 
@@ -88,23 +119,28 @@ class _Fetcher:
         self.samples = iter(job.dataset) if self.is_stream else iter(())
         self.ended = False
 
-    def fetch(self, indices: Any) -> Any:
+    def fetch(self, indices: Any, clock: _Clock) -> Any:
+        """A batch of these samples, or of the next ones of a stream."""
+        chosen = self._samples(indices)
+        clock.end("dataset")
+        if isinstance(chosen, _Ended):
+            return chosen
+        batch = self.job.collate_fn(chosen)
+        clock.end("collate")
+        return batch
+
+    def _samples(self, indices: Any) -> Any:
         job = self.job
         if not self.is_stream:
-            chosen = (
-                _fetch(job.dataset, indices) if job.batched else job.dataset[indices]
-            )
-            return job.collate_fn(chosen)
+            return _fetch(job.dataset, indices) if job.batched else job.dataset[indices]
         if not job.batched:
-            for sample in self.samples:
-                return job.collate_fn(sample)
-            return _Ended()
+            return next(self.samples, _Ended())
         batch = list(islice(self.samples, len(indices)))
         short = len(batch) < len(indices)
         if self.ended or not batch or (short and job.drop_last):
             return _Ended()
         self.ended = short
-        return job.collate_fn(batch)
+        return batch
 
 
 def _failure(error: Exception, worker: int) -> ExceptionWrapper:
@@ -140,11 +176,12 @@ def _work(
     for other in inherited:
         other.close()
     pellucid.set_num_threads(1)
+    clock = _Clock()
     fetcher: _Fetcher | None = None
     failure: ExceptionWrapper | None = None
     try:
         while (task := connection.recv()) is not _STOP:
-            number, what = task
+            number, what, clock.is_on = task
             try:
                 if number is None:  # a new pass; of the workers' first one, a seed
                     seed, shared = what
@@ -159,7 +196,10 @@ def _work(
                     continue
                 if failure is None:
                     assert fetcher is not None
-                    _transfer.send(connection, (number, fetcher.fetch(what)))
+                    clock.begin()
+                    batch = fetcher.fetch(what, clock)
+                    _transfer.send(connection, (number, batch, clock.take()))
+                    clock.end("send")
                     continue
             except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
                 return
@@ -168,7 +208,7 @@ def _work(
                 if number is None:
                     continue
             found, failure = failure, None
-            _transfer.send(connection, (number, found))
+            _transfer.send(connection, (number, found, clock.take()))
     except (EOFError, KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         return
 
@@ -210,7 +250,7 @@ class WorkerPool:
         """
         self.running = True
         for connection in self.connections:
-            connection.send((None, seeds))
+            connection.send((None, seeds, False))
         turn = _Pass(self, indices, in_order)
         try:
             yield from turn
@@ -234,6 +274,18 @@ class WorkerPool:
     def __del__(self) -> None:
         if self.processes and not sys.is_finalizing():
             self.close()
+
+
+def _receive(connection: Connection, worker: int) -> tuple[int, Any]:
+    """(number, batch) of a reply; the timeline receives what the worker timed."""
+    token = _C._timeline_begin("DataLoader: receive")
+    try:
+        number, batch, stages = _transfer.receive(connection)
+    finally:
+        _C._timeline_end(token)
+    for name, begin, end in stages:
+        _C._timeline_add(worker, f"DataLoader worker: {name}", begin, end)
+    return number, batch
 
 
 class _Pass:
@@ -286,7 +338,8 @@ class _Pass:
             return
         worker = self.active[self.turn % len(self.active)]
         self.turn = (self.turn + 1) % len(self.active)
-        self.pool.connections[worker].send((self.sent, chosen))
+        task = self.sent, chosen, _C._timeline_is_on()
+        self.pool.connections[worker].send(task)
         self.waiting[self.sent] = worker
         self.sent += 1
 
@@ -300,10 +353,10 @@ class _Pass:
             )
         for connection in ready:
             worker = pool.connections.index(connection)
+            process = pool.processes[worker]
             try:
-                number, batch = _transfer.receive(connection)
+                number, batch = _receive(connection, process.pid)
             except (EOFError, ConnectionResetError):
-                process = pool.processes[worker]
                 process.join(timeout=1)
                 raise RuntimeError(
                     f"DataLoader worker {worker} (pid {process.pid}) exited "
