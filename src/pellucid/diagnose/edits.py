@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import linecache
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 from pellucid.diagnose.findings import Patch
 
@@ -55,6 +57,44 @@ def replaced_anywhere(file: str, pattern: str, by: str) -> Patch | None:
     return Patch(file, tuple(edits)) if edits else None
 
 
+def replaced_nodes(
+    file: str, replacements: Sequence[tuple[ast.expr, str]]
+) -> Patch | None:
+    """The patch that replaces expressions by texts; an expression inside of another
+    replaced one is left to that.
+    """
+    lines = [line.rstrip("\n").encode() for line in linecache.getlines(file)]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    spans = [
+        (
+            starts[node.lineno - 1] + node.col_offset,
+            starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0),
+            text,
+        )
+        for node, text in replacements
+    ]
+    source = b"\n".join(lines)
+    outer: list[tuple[int, int, str]] = []
+    for begin, end, text in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not outer or begin >= outer[-1][1]:
+            outer.append((begin, end, text))
+    for begin, end, text in reversed(outer):
+        source = source[:begin] + text.encode() + source[end:]
+    return patch_to(file, source.decode().split("\n"))
+
+
+def patch_to(file: str, new: Sequence[str]) -> Patch | None:
+    """The patch from a file's lines to others; None if they are equal."""
+    old = [line.rstrip("\n") for line in linecache.getlines(file)]
+    codes = difflib.SequenceMatcher(None, old, new, False).get_opcodes()
+    edits = [
+        (first + 1, last, tuple(new[begin:end]))
+        for kind, first, last, begin, end in codes
+        if kind != "equal"
+    ]
+    return Patch(file, tuple(edits)) if edits else None
+
+
 def enclosing(
     file: str, line: int, wanted: Callable[[ast.AST], bool]
 ) -> list[ast.stmt]:
@@ -97,6 +137,24 @@ def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     inner = [f"    {line}" if line.strip() else line for line in lines]
     return Patch(file, ((first, last, (indent + head, *inner)),))
+
+
+def cached(file: str, function: ast.FunctionDef) -> Patch:
+    """The patch that keeps a function's results by its arguments."""
+    number = function.lineno
+    top = top_of(file, number)
+    decorator = f"{indent_of(file, number)}@functools.cache"
+    edits = (number, number - 1, (decorator,)), (top, top - 1, ("import functools",))
+    return Patch(file, edits)
+
+
+def top_of(file: str, line: int) -> int:
+    """The first line of the statement of the module that contains a line."""
+    statements = enclosing(file, line, lambda node: True)
+    if not statements:
+        return line
+    decorators = getattr(statements[0], "decorator_list", [])
+    return min([statements[0].lineno, *(node.lineno for node in decorators)])
 
 
 def every_tenth(file: str, line: int) -> Patch | None:

@@ -68,7 +68,8 @@ def measure(program: Program, report: Report, begin: float) -> None:
     the rest stays unmeasured.
     """
     every = [*report.findings, *report.options]
-    wanted = sorted((f for f in every if f.patch is not None), key=lambda f: -f.share)
+    wanted = [f for f in every if f.patch is not None]
+    wanted.sort(key=lambda f: (f.is_option, -f.share))
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()

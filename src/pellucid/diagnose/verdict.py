@@ -8,6 +8,7 @@ that bounds a call, "copy", "first-time" (traced, compiled, read), "wait" (aslee
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 import time
@@ -27,6 +28,7 @@ from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.run_delay import run_delay
+from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
 from pellucid.profiler._timeline.columns import Array
@@ -35,7 +37,7 @@ from pellucid.profiler._timeline.log import Kind, Line, Log, Session, Watch
 from pellucid.profiler._timeline.shares import Shares, main_thread, shares
 from pellucid.profiler._timeline.storages import LOADER
 
-WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
+WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS | Watch.STACKS
 CATEGORIES = (
     *("data", "python", "overhead", "compute", "bandwidth", "copy", "first-time"),
 )
@@ -72,6 +74,7 @@ class Facts:
     items: list[Computation]
     roof: Machine
     settings: dict[str, Any]
+    stacks: Stacks
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
     first_time: float = 0.0  # seconds, with what of them was away
@@ -88,6 +91,10 @@ class Facts:
         others = "away", "first-time"
         own = sum(s for name, s in self.shares.items() if name not in others)
         return sum(self.shares.get(name, 0.0) for name in categories) / max(own, 1e-9)
+
+    def within(self, file: str, node: ast.AST) -> Inside:
+        """The work inside of a node of a file's syntax tree, with what it called."""
+        return self.stacks.within(file, node)
 
     def records(self, rows: Array) -> bool:
         """Whether nodes of a graph were made between these calls."""
@@ -225,7 +232,11 @@ def facts_of(
     moments = np.append(log.columns.begin, log.end)[pieces.rows]
     steps = steps_of(log, moments, category, seconds, CATEGORIES)
     once = sums.get("first-time", 0.0)
-    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps, once)
+    stacks = Stacks(log, pieces, category, CATEGORIES)
+    return Facts(
+        *(log, wall, divided, by_line, items, roof, settings, stacks),
+        *(data, steps, once),
+    )
 
 
 def _imports_apart(
@@ -348,7 +359,7 @@ def report_of(facts: Facts) -> Report:
     for rule in all_rules():
         findings += rule(facts)
     places: dict[tuple[str, int, str], Finding] = {}
-    for finding in sorted(findings, key=lambda f: -f.share):
+    for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
         places.setdefault((finding.file, finding.line, finding.kind), finding)
     roofs = roofline_of(facts.items, facts.roof)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from pellucid.diagnose.edits import indent_of, text_of, tree_of
+from pellucid.diagnose.edits import indent_of, text_of, top_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
@@ -213,8 +213,7 @@ def _patch(
         f"{indent}    {cache}.update({', '.join(f'{n}={n}' for n in wanted)})",
         *(f'{indent}{name} = {cache}["{name}"]' for name in wanted),
     )
-    decorators = getattr(outer, "decorator_list", [])
-    top = min([outer.lineno, *(node.lineno for node in decorators)])
+    top = top_of(file, outer.lineno)
     before = f"{indent_of(file, top)}{cache} = {{}}"
     edits = ((top, top - 1, (before,)), (run[0].lineno, last, lines))
     return Patch(file, edits)

@@ -57,7 +57,8 @@ def _read(words: Sequence[int], place: int) -> tuple[Any, int]:
         while len(tensors) < length and place < len(words):
             tensor, place = _read(words, place)
             tensors.append(tensor)
-        return tensors, place
+        is_whole = len(tensors) == length and UNRECORDED not in tensors
+        return tensors if is_whole else UNRECORDED, place
     if tag in _INTEGERS:
         end = place + length
         return [_signed(word) for word in words[place:end]], end
