@@ -358,10 +358,11 @@ def report_of(facts: Facts) -> Report:
     findings: list[Finding] = []
     for rule in all_rules():
         findings += rule(facts)
-    places: dict[tuple[str, int, str], Finding] = {}
+    places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
-        places.setdefault((finding.file, finding.line, finding.kind), finding)
+        place = finding.file, finding.line, finding.kind, finding.is_option
+        places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
     own = {name: share for name, share in facts.shares.items() if name != "away"}
     name = max(own, key=lambda n: own[n], default="overhead")
