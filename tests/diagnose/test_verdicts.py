@@ -27,6 +27,19 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "cat_again": ("copy", "trajectory = torch.cat(", "trajectory_parts.append("),
+    "default_batch": ("overhead", "train = DataLoader(", "batch_size=64"),
+    "double_expression": ("compute", "X = torch.as_tensor(", "/ std).float()"),
+    "eval_graph": ("waste", "out = model(test_x", "@torch.no_grad()"),
+    "inverse_name": ("compute", "Kinv = ", "torch.linalg.solve(K, y)"),
+    "product_order": ("compute", "U @ V.T @ xs", "U @ (V.T @ xs)"),
+    "range_index": ("copy", "w = sig[idx]", "sig[start:start + W]"),
+    "repeat": ("copy", ".repeat(", ".expand(-1, M, -1)"),
+    "rows": ("overhead", "score", None),
+    "shards": ("wait", "torch.load(", "_load_once = functools.cache(torch.load)"),
+    "sparse_rows": ("waste", "center = nn.Embedding(", "sparse=True"),
+    "unread_head": ("waste", "self.decode(h)", None),
+    "window_mask": ("waste", "decay = torch.exp(", "@functools.cache"),
     "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
     "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
     "backbone": ("waste", "optim.SGD(head", "backbone.requires_grad_(False)"),
@@ -90,7 +103,7 @@ OPTIONS = (
 )  # no faults
 SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
-    *("train", "transformer", "vector"),
+    *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
 )
 
 

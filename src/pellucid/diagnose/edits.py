@@ -161,8 +161,9 @@ def every_tenth(file: str, line: int) -> Patch | None:
     """The statement at a line guarded to run in every tenth round of its loop; None if
     the loop has no counter.
     """
-    statement = statement_at(file, line)
-    loops = enclosing(file, line, is_loop)
+    starting = enclosing(file, line, lambda node: node.lineno == line)  # type: ignore[attr-defined]
+    statement = starting[0] if starting else statement_at(file, line)
+    loops = [loop for loop in enclosing(file, line, is_loop) if loop is not statement]
     loop = loops[-1] if loops else None
     if statement is None or not isinstance(loop, ast.For):
         return None
@@ -172,7 +173,10 @@ def every_tenth(file: str, line: int) -> Patch | None:
         target = target.elts[0]
     elif not source.startswith("range("):
         return None
-    return wrapped(file, statement, f"if {ast.unparse(target)} % 10 == 0:")
+    counter = ast.unparse(target)
+    if source.startswith("range(") and len(loop.iter.args) == 3:  # type: ignore[attr-defined]
+        counter += f" // {ast.unparse(loop.iter.args[2])}"  # type: ignore[attr-defined]
+    return wrapped(file, statement, f"if {counter} % 10 == 0:")
 
 
 def indent_of(file: str, line: int) -> str:

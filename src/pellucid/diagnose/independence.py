@@ -42,9 +42,7 @@ def _is_of_chunks(iterable: ast.expr) -> bool:
     return is_strided or name in ("split", "chunk", "iter")
 
 
-def _follow(
-    node: ast.stmt, bound: set[str], totals: set[str], reads: set[str]
-) -> bool:
+def _follow(node: ast.stmt, bound: set[str], totals: set[str], reads: set[str]) -> bool:
     """Adds a statement's effects; ``reads``: names read before an iteration assigned
     them. False if it changes objects from outside of the loop in another way.
     """
@@ -87,7 +85,11 @@ def _read(node: ast.AST, bound: set[str], reads: set[str]) -> None:
 
 
 def _is_total(
-    target: ast.expr, value: ast.expr, bound: set[str], totals: set[str], reads: set[str]
+    target: ast.expr,
+    value: ast.expr,
+    bound: set[str],
+    totals: set[str],
+    reads: set[str],
 ) -> bool:
     """``total = total + x``, ``best = max(best, x)``."""
     if not isinstance(target, ast.Name) or target.id in bound:
@@ -135,9 +137,7 @@ def _written_or_bound(
     return _written(target, bound, totals, reads)
 
 
-def _called(
-    call: ast.Call, bound: set[str], totals: set[str], reads: set[str]
-) -> bool:
+def _called(call: ast.Call, bound: set[str], totals: set[str], reads: set[str]) -> bool:
     """A call as a statement: ``results.append(x)``, ``x.mul_(2)`` of a bound name."""
     function = call.func
     for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:

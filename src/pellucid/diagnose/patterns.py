@@ -8,19 +8,33 @@ stand for any expression; functions, methods and operators of one meaning are on
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
+from typing import Any
 
 _SAME = {
     **dict.fromkeys(("mm", "bmm", "mv"), "matmul"),
-    **{"multiply": "mul", "inverse": "inv", "subtract": "sub", "divide": "div"},
-    **{"absolute": "abs", "concat": "cat", "t": "T", "mT": "T", "norm": "norm"},
+    "multiply": "mul",
+    "inverse": "inv",
+    "subtract": "sub",
+    "divide": "div",
+    "absolute": "abs",
+    "concat": "cat",
+    "t": "T",
+    "mT": "T",
+    "norm": "norm",
 }
 _OPERATORS = {
-    **{ast.MatMult: "matmul", ast.Mult: "mul", ast.Add: "add", ast.Sub: "sub"},
-    **{ast.Div: "div", ast.Pow: "pow"},
+    ast.MatMult: "matmul",
+    ast.Mult: "mul",
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Div: "div",
+    ast.Pow: "pow",
 }
+_NONE: Mapping[ast.expr, ast.expr] = MappingProxyType({})
 _MODULES = ("torch", "F", "nn", "functional", "linalg", "special", "pellucid")
 
 
@@ -32,10 +46,6 @@ class Match:
 
     values: dict[str, ast.expr] = field(default_factory=dict)
     through: dict[str, ast.Assign] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """The source of a value."""
-        return ast.unparse(self.values[name])
 
 
 class Scope:
@@ -92,9 +102,7 @@ def _agree(wanted: ast.AST, node: ast.AST, scope: Scope, match: Match) -> bool:
         return _agree(wanted, definition.value, scope, match)
     if not name:
         return ast.dump(wanted) == ast.dump(node)
-    return all(
-        _agree(a, b, scope, match) for a, b in zip(operands, own, strict=True)
-    )
+    return all(_agree(a, b, scope, match) for a, b in zip(operands, own, strict=True))
 
 
 def _canonical(node: ast.AST) -> tuple[str, list[ast.AST]]:
@@ -123,7 +131,9 @@ def _canonical(node: ast.AST) -> tuple[str, list[ast.AST]]:
 def _of_call(node: ast.Call) -> tuple[str, list[ast.AST]]:
     values: list[ast.AST] = list(node.args)
     dims = [k.value for k in node.keywords if k.arg in ("dim", "axis")]
-    others = sorted(k.arg or "**" for k in node.keywords if k.arg not in ("dim", "axis"))
+    others = sorted(
+        k.arg or "**" for k in node.keywords if k.arg not in ("dim", "axis")
+    )
     function = node.func
     if isinstance(function, ast.Attribute):
         name = function.attr
@@ -140,7 +150,11 @@ def _of_call(node: ast.Call) -> tuple[str, list[ast.AST]]:
 
 def _named(name: str, operands: list[ast.AST]) -> tuple[str, list[ast.AST]]:
     """A power of 2 is a square."""
-    if name == "pow" and len(operands) == 2 and ast.unparse(operands[1]) in ("2", "2.0"):
+    if (
+        name == "pow"
+        and len(operands) == 2
+        and ast.unparse(operands[1]) in ("2", "2.0")
+    ):
         return "square", operands[:1]
     return name, operands
 
@@ -156,12 +170,34 @@ def expressions(node: ast.AST) -> Iterator[ast.expr]:
             yield inner
 
 
-def filled(template: str, match: Match) -> str:
-    """A template with the values in the places of its names."""
+def filled(
+    template: str, match: Match, others: Mapping[ast.expr, ast.expr] = _NONE
+) -> ast.expr:
+    """A template with the values in the places of its names; ``others``: what replaces
+    expressions inside of these values.
+    """
+    tree = ast.parse(template, mode="eval").body
+    return _Filling(match.values, others).visit(tree)  # type: ignore[no-any-return]
 
-    class Fill(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
-            return match.values.get(node.id, node)
 
-    tree = Fill().visit(ast.parse(template, mode="eval"))
-    return ast.unparse(tree.body)
+class _Filling(ast.NodeTransformer):
+    """Makes new nodes: those of a program's tree stay as they are."""
+
+    def __init__(
+        self, values: Mapping[str, ast.expr], others: Mapping[ast.expr, ast.expr]
+    ) -> None:
+        self._values, self._others = values, others
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node's replacement."""
+        if isinstance(node, ast.Name) and node.id in self._values:
+            return _Filling({}, self._others).visit(self._values[node.id])
+        if node in self._others:
+            return self._others[node]  # type: ignore[index]
+        fields = {name: self._field(value) for name, value in ast.iter_fields(node)}
+        return ast.copy_location(type(node)(**fields), node)
+
+    def _field(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._field(item) for item in value]
+        return self.visit(value) if isinstance(value, ast.AST) else value

@@ -41,7 +41,8 @@ WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS | Watch.STACKS
 CATEGORIES = (
     *("data", "python", "overhead", "compute", "bandwidth", "copy", "first-time"),
 )
-_SHORT = 5e-6  # a call of unknown cost that is overhead, in seconds
+# A call that takes less is overhead if its cost is unknown, or small beside it.
+_SHORT, _SMALL = 5e-6, 0.25
 
 
 @dataclass
@@ -325,8 +326,8 @@ def _category(item: Computation, least: float, roof: Machine) -> str:
         return "copy"
     if item.run is None:
         return "overhead" if least < _SHORT else "compute"
-    limit = bound_of(item, roof)[1]
-    if limit == "calls":
+    bound, limit = bound_of(item, roof)
+    if limit == "calls" or (least < _SHORT and bound < _SMALL * least):
         return "overhead"
     return "compute" if limit == "compute" else "bandwidth"
 

@@ -13,7 +13,18 @@ from pellucid.diagnose.rules.hoist import is_pure
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _CALLS = 0.1, 3
-_COUNTS = ("size", "len", "int", "float", "dim", "numel", "range", "round", "min", "max")
+_COUNTS = (
+    "size",
+    "len",
+    "int",
+    "float",
+    "dim",
+    "numel",
+    "range",
+    "round",
+    "min",
+    "max",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -117,9 +128,7 @@ def _is_number_name(file: str, node: ast.Name) -> bool:
     """Of a name, whether every assignment in its function, or in the module, is of a
     number: sizes of a tensor, counters, constants.
     """
-    functions = enclosing(
-        file, node.lineno, lambda n: isinstance(n, ast.FunctionDef)
-    )
+    functions = enclosing(file, node.lineno, lambda n: isinstance(n, ast.FunctionDef))
     tree = tree_of(file)
     for scope in (*functions[::-1], *([tree] if tree else [])):
         sources = _sources(scope, node.id)

@@ -172,6 +172,14 @@ _TABLE = (
 )
 
 
+# Calls with several results: the place of one that a cheaper call gives alone.
+_OUTPUTS = (
+    ("svd(_a)", 1, "torch.linalg.svdvals(_a)"),
+    ("eigh(_a)", 0, "torch.linalg.eigvalsh(_a)"),
+    ("eig(_a)", 0, "torch.linalg.eigvals(_a)"),
+)
+
+
 @dataclass
 class _Found:
     """An expression of the program that a rewrite of the table matches."""
@@ -180,12 +188,18 @@ class _Found:
     rewrite: Rewrite
     match: Match
 
-    @property
-    def text(self) -> str:
-        """What replaces it."""
-        text = filled(self.rewrite.after, self.match)
-        is_operator = isinstance(ast.parse(text, mode="eval").body, ast.BinOp)
-        return f"({text})" if is_operator else text
+
+def _replacements(group: Sequence[_Found]) -> dict[ast.expr, ast.expr]:
+    """What replaces each expression; those inside of others are replaced there too."""
+    made: dict[ast.expr, ast.expr] = {}
+    for one in sorted(group, key=lambda f: sum(1 for _ in ast.walk(f.node))):
+        made[one.node] = filled(one.rewrite.after, one.match, made)
+    return made
+
+
+def _text(tree: ast.expr) -> str:
+    text = ast.unparse(tree)
+    return f"({text})" if isinstance(tree, ast.BinOp) else text
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -209,7 +223,51 @@ def find(facts: Facts) -> list[Finding]:
                     groups[place, rewrite.why].append(found)
         for (place, _), group in groups.items():
             findings += _finding(facts, file, group, scopes[place])
+        for statement, rewrite in _unread(tree) if tree else ():
+            findings += _of_outputs(facts, file, statement, rewrite)
     return findings
+
+
+def _of_outputs(
+    facts: Facts, file: str, statement: ast.Assign, rewrite: Rewrite
+) -> Iterator[Finding]:
+    entry = facts.lines.get((file, statement.lineno))
+    share = facts.share_of(entry.total) if entry is not None else 0.0
+    match = matches(pattern(rewrite.before), statement.value, Scope(statement))
+    target = statement.targets[0]
+    if share < _SHARE or match is None or not isinstance(target, ast.Tuple):
+        return
+    place = next(p for before, p, _ in _OUTPUTS if before == rewrite.before)
+    text = ast.unparse(filled(rewrite.after, match))
+    edits = [(target, ast.unparse(target.elts[place])), (statement.value, text)]
+    yield Finding.at(
+        file,
+        statement.lineno,
+        kind=rewrite.kind,
+        evidence=f"{share:.0%} of the time: {rewrite.why}",
+        fix=text,
+        share=share,
+        patch=replaced_nodes(file, edits),
+    )
+
+
+def _unread(tree: ast.Module) -> Iterator[tuple[ast.Assign, Rewrite]]:
+    """``u, s, v = svd(a)`` of which the program reads one result only."""
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not isinstance(target, ast.Tuple):
+            continue
+        assert isinstance(node, ast.Assign)
+        reads = {n.id for n in ast.walk(tree) if _is_read(n)}  # type: ignore[attr-defined]
+        read = [k for k, e in enumerate(target.elts) if ast.unparse(e) in reads]
+        for before, place, after in _OUTPUTS:
+            match = matches(pattern(before), node.value, Scope(tree))
+            if match is not None and read == [place]:
+                yield node, Rewrite("waste", before, after, "results nothing reads")
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
 
 
 def _is_called(facts: Facts, file: str, node: ast.expr) -> bool:
@@ -294,14 +352,15 @@ def _finding(
     # What only these expressions read is not computed any more.
     readers = {name: sum(name in f.match.through for f in group) for name in through}
     dropped = [n for n, count in readers.items() if count == scope.reads.get(n)]
-    edits = [(one.node, one.text) for one in group]
+    texts = {node: _text(tree) for node, tree in _replacements(group).items()}
+    edits = list(texts.items())
     edits += [(through[name].value, "None") for name in dropped]
     yield Finding.at(
         file,
         max(entries, key=lambda entry: entry.total).line.number,
         kind=group[0].rewrite.kind,
         evidence=f"{share:.0%} of the time: {group[0].rewrite.why}",
-        fix=", ".join(dict.fromkeys(one.text for one in group)),
+        fix=", ".join(dict.fromkeys(texts.values())),
         share=share,
         patch=replaced_nodes(file, edits),
     )

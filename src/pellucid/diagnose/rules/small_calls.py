@@ -18,7 +18,12 @@ _SHARE, _OVERHEAD = 0.1, 0.5
 _LOOPS = ast.For | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 # What trains or formats is a loop of another kind, however short its calls.
 _DRIVERS = ("backward", "step", "zero_grad")
-_OTHERS = "torch.save", "torch.load", "Tensor.__repr__", LOADER  # ranges that other rules report
+_OTHERS = (
+    "torch.save",
+    "torch.load",
+    "Tensor.__repr__",
+    LOADER,
+)  # ranges that other rules report
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -47,11 +52,7 @@ def find(facts: Facts) -> list[Finding]:
 def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     inside = facts.stacks.of(chains)
     is_small = inside.part("overhead", "python", "data") >= _OVERHEAD
-    return (
-        is_small
-        and inside.calls >= _MANY
-        and facts.share_of(inside.total) >= _SHARE
-    )
+    return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
 
 
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
