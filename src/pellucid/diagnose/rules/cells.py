@@ -11,7 +11,10 @@ from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _CALLS = 0.1, 100
-_CELLS = {"pellucid::_lstm": "LSTM", "pellucid::_gru": "GRU"}  # the cells' ops
+# The ops of cells.
+_CELLS = {
+    **{"pellucid::_lstm": "LSTM", "pellucid::_gru": "GRU", "pellucid::_rnn": "RNN"},
+}
 _GATES = {4: "LSTM", 3: "GRU"}  # the layer, by the number of products per step
 _SETUP = """
 steps, batch, inputs, hidden, gates = {sizes}
@@ -120,20 +123,18 @@ def _reads_steps(loop: ast.stmt, number: int) -> bool:
 
 
 def _replay_of_cell(item: Computation, name: str) -> Replay:
-    (batch, width), state = item.arguments[0].shape, item.arguments[1]
-    first = state[0] if isinstance(state, list) else state
-    hidden = first.shape[-1]
+    batch, hidden = item.arguments[1].shape
     state_text = "(h, h)" if name == "LSTM" else "h"
     setup = f"""
-cell, built_in = torch.nn.{name}Cell({width}, {hidden}), torch.nn.{name}({width}, {hidden})
-xs = torch.randn(50, {batch}, {width})
+cell, built_in = torch.nn.{name}Cell({hidden}, {hidden}), torch.nn.{name}({hidden}, {hidden})
+xs = torch.randn(50, {batch}, {hidden})
 
 def by_hand():
     h = torch.zeros({batch}, {hidden})
     state = {state_text}
     for x in xs:
         state = cell(x, state)
-    return state[0]
+    return state[0] if isinstance(state, tuple) else state
 """
     return Replay(
         setup,
