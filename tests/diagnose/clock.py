@@ -28,8 +28,10 @@ _OWN = {Kind.CALL: 1_000, Kind.NODE: 300, Kind.PREPARE: 50_000}  # nanoseconds
 _BETWEEN, _SLOWER = 300, 10
 _ASLEEP = "asleep "
 _WAITS = {
-    **{"distributed::wait": 0.01, "Tensor.__repr__": 0.001},
-    **{"torch.save": 0.1, "torch.load": 0.1},
+    "distributed::wait": 0.01,
+    "torch.save": 0.1,
+    "torch.load": 0.1,
+    "Tensor.__repr__": 0.001,
 }
 
 

@@ -74,7 +74,7 @@ FAULTY = {
     "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
     "denormals": ("waste", "    state = state", "torch.set_flush_denormal(True)"),
     "double_numpy": ("compute", "torch.tensor(X)", "torch.tensor(X).float()"),
-    "hoist_function": ("waste", "    pe = positional(1024, 256)", "    pass"),
+    "hoist_function": ("waste", "pe[:, 1::2] = torch.cos(", "@functools.cache"),
     "kept_losses": ("leak", 'history["loss"].append(loss)', "append(loss.detach())"),
     "nograd_module": ("waste", "out = model(images)", "with torch.no_grad():"),
     "reads": ("overhead", "pred[i].item() == labels[step][i].item()", None),

@@ -141,9 +141,11 @@ def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
 
 def cached(file: str, function: ast.FunctionDef) -> Patch:
     """The patch that keeps a function's results by its arguments."""
-    number = function.lineno
+    number = min([function.lineno, *(d.lineno for d in function.decorator_list)])
     top = top_of(file, number)
     decorator = f"{indent_of(file, number)}@functools.cache"
+    if top == number:
+        return Patch(file, ((top, top - 1, ("import functools", decorator)),))
     edits = (number, number - 1, (decorator,)), (top, top - 1, ("import functools",))
     return Patch(file, edits)
 
@@ -154,7 +156,7 @@ def top_of(file: str, line: int) -> int:
     if not statements:
         return line
     decorators = getattr(statements[0], "decorator_list", [])
-    return min([statements[0].lineno, *(node.lineno for node in decorators)])
+    return min([statements[0].lineno, *(int(node.lineno) for node in decorators)])
 
 
 def every_tenth(file: str, line: int) -> Patch | None:

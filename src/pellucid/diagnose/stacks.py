@@ -32,8 +32,8 @@ class Inside:
 
     @property
     def total(self) -> float:
-        """Seconds of all categories."""
-        return sum(self.seconds.values())
+        """Seconds without those of what is needed once."""
+        return sum(s for name, s in self.seconds.items() if name != "first-time")
 
     def part(self, *categories: str) -> float:
         """The part of the time in these categories."""

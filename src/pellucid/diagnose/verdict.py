@@ -56,8 +56,8 @@ class LineTime:
 
     @property
     def total(self) -> float:
-        """Seconds of all categories."""
-        return sum(self.seconds.values())
+        """Seconds without those of what is needed once."""
+        return sum(s for name, s in self.seconds.items() if name != "first-time")
 
     def calls_of(self) -> int:
         """The number of computations."""

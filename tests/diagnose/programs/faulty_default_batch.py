@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from torch.utils.data import TensorDataset, DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
 X = torch.randn(150, 12)

@@ -1,8 +1,8 @@
 """Train a while, then evaluate on a large test set."""
 
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 torch.manual_seed(0)
 model = nn.Sequential(

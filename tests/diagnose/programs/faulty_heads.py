@@ -1,6 +1,7 @@
 """Multi-head attention, a head at a time."""
 
 import math
+
 import torch
 from torch import nn
 
@@ -32,7 +33,7 @@ class MultiHead(nn.Module):
 
 net = nn.Sequential(MultiHead(128, 16), nn.LayerNorm(128), MultiHead(128, 16))
 opt = torch.optim.Adam(net.parameters(), 1e-3)
-for step in range(8):
+for _ in range(8):
     x = torch.randn(8, 32, 128)
     loss = (net(x) - x).pow(2).mean()
     opt.zero_grad()

@@ -6,7 +6,7 @@ torch.manual_seed(0)
 n, r = 600, 16
 U, V = torch.randn(n, r), torch.randn(n, r)
 xs = torch.randn(n, 32)
-for it in range(5):
+for _ in range(5):
     y = U @ V.T @ xs
     xs = y / y.norm(dim=0)
 print(xs.shape)

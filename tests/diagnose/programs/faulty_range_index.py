@@ -14,7 +14,7 @@ def window_stats(sig, start):
 
 
 out = []
-for rep in range(3):
+for _ in range(3):
     for start in range(0, 1536, 64):
         hi, lo = window_stats(signal, start)
         out.append(hi - lo)

@@ -7,7 +7,7 @@ N, M, D = 200, 200, 64
 queries, keys = torch.randn(N, D), torch.randn(M, D)
 scale = torch.randn(D)
 total = 0.0
-for it in range(4):
+for _ in range(4):
     q = queries.unsqueeze(1).repeat(1, M, 1)
     k = keys.unsqueeze(0).repeat(N, 1, 1)
     s = (q * k * scale).sum(-1)

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+
 import torch
 from torch import nn
 

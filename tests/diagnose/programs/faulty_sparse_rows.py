@@ -8,7 +8,7 @@ VOCAB, DIM = 20_000, 64
 center = nn.Embedding(VOCAB, DIM)
 context = nn.Embedding(VOCAB, DIM)
 opt = torch.optim.SGD([*center.parameters(), *context.parameters()], lr=0.05)
-for step in range(8):
+for _ in range(8):
     c = torch.randint(0, VOCAB, (128,))
     pos = torch.randint(0, VOCAB, (128,))
     neg = torch.randint(0, VOCAB, (128, 5))

@@ -1,8 +1,8 @@
 """A tiny causal language model; sliding-window mask."""
 
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 torch.manual_seed(0)
 T, D, H, V = 384, 64, 4, 200

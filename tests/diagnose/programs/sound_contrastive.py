@@ -1,9 +1,10 @@
 """SimCLR-like contrastive training; EMA of weights under no_grad."""
 
 import copy
+
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 torch.manual_seed(0)
 enc = nn.Sequential(
@@ -13,7 +14,7 @@ ema = copy.deepcopy(enc).requires_grad_(False)
 opt = torch.optim.AdamW(enc.parameters(), 1e-3)
 data = torch.randn(2048, 256)
 labels = torch.arange(256)
-for step in range(6):
+for _ in range(6):
     x = data[torch.randint(0, 2048, (256,))]
     a = F.normalize(enc(x + 0.1 * torch.randn_like(x)), dim=1)
     with torch.no_grad():
@@ -23,6 +24,6 @@ for step in range(6):
     loss.backward()
     opt.step()
     with torch.no_grad():
-        for p, t in zip(enc.parameters(), ema.parameters()):
+        for p, t in zip(enc.parameters(), ema.parameters(), strict=True):
             t.lerp_(p, 0.01)
 print(loss.item())

@@ -11,9 +11,14 @@ S, A, R, S2 = (
     torch.randn(N),
     torch.randn(N, 32),
 )
-make = lambda: nn.Sequential(
-    nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 4)
-)
+
+
+def make():
+    return nn.Sequential(
+        nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 4)
+    )
+
+
 q, target = make(), make()
 target.load_state_dict(q.state_dict())
 opt = torch.optim.AdamW(q.parameters(), lr=1e-3)

@@ -23,7 +23,7 @@ class Layer(nn.Module):
 l1, l2 = Layer(64, 64), Layer(64, 7)
 opt = torch.optim.Adam([*l1.parameters(), *l2.parameters()], 1e-2)
 history = []
-for epoch in range(8):
+for _ in range(8):
     logits = l2(torch.relu(l1(X)))
     loss = nn.functional.cross_entropy(logits[:1500], Y[:1500])
     opt.zero_grad()

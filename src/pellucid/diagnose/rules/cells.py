@@ -12,9 +12,7 @@ from pellucid.diagnose.verdict import Facts
 
 _SHARE, _CALLS = 0.1, 100
 # The ops of cells.
-_CELLS = {
-    **{"pellucid::_lstm": "LSTM", "pellucid::_gru": "GRU", "pellucid::_rnn": "RNN"},
-}
+_CELLS = {f"pellucid::_{name.lower()}": name for name in ("LSTM", "GRU", "RNN")}
 _GATES = {4: "LSTM", 3: "GRU"}  # the layer, by the number of products per step
 _SETUP = """
 steps, batch, inputs, hidden, gates = {sizes}
@@ -126,7 +124,8 @@ def _replay_of_cell(item: Computation, name: str) -> Replay:
     batch, hidden = item.arguments[1].shape
     state_text = "(h, h)" if name == "LSTM" else "h"
     setup = f"""
-cell, built_in = torch.nn.{name}Cell({hidden}, {hidden}), torch.nn.{name}({hidden}, {hidden})
+cell = torch.nn.{name}Cell({hidden}, {hidden})
+built_in = torch.nn.{name}({hidden}, {hidden})
 xs = torch.randn(50, {batch}, {hidden})
 
 def by_hand():

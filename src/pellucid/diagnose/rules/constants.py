@@ -92,7 +92,11 @@ def _constant_runs(
     run: list[ast.stmt] = []
     for statement in [*function.body, None]:
         targets = _targets(statement) if statement is not None else set()
-        if statement is not None and targets and _is_constant(statement, known, numbers):
+        if (
+            statement is not None
+            and targets
+            and _is_constant(statement, known, numbers)
+        ):
             run.append(statement)
             known |= targets
             continue
@@ -118,7 +122,9 @@ def _targets(statement: ast.stmt) -> set[str]:
 def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> bool:
     assert isinstance(statement, ast.Assign)
     if isinstance(statement.targets[0], ast.Subscript):
-        return _targets(statement) <= known and _depends(statement.value, known, numbers)
+        return _targets(statement) <= known and _depends(
+            statement.value, known, numbers
+        )
     return _depends(statement.value, known, numbers)
 
 

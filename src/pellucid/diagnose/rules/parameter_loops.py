@@ -17,7 +17,7 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
-            if not updates_parameters(loop):
+            if not isinstance(loop, ast.For) or not updates_parameters(loop):
                 continue
             first, last = loop.lineno, loop.end_lineno or loop.lineno
             entries = [

@@ -15,6 +15,7 @@ from pellucid.profiler._timeline.storages import LOADER
 
 _MANY = 300  # calls in a loop
 _SHARE, _OVERHEAD = 0.1, 0.5
+_SHORT = 8e-6  # seconds a call, on average, that a batch would share
 _LOOPS = ast.For | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 # What trains or formats is a loop of another kind, however short its calls.
 _DRIVERS = ("backward", "step", "zero_grad")
@@ -51,7 +52,9 @@ def find(facts: Facts) -> list[Finding]:
 
 def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     inside = facts.stacks.of(chains)
-    is_small = inside.part("overhead", "python", "data") >= _OVERHEAD
+    own = inside.total * (1 - facts.shares.get("away", 0.0))
+    is_short = own < _SHORT * inside.calls
+    is_small = is_short or inside.part("overhead", "python", "data") >= _OVERHEAD
     return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
 
 

@@ -57,7 +57,7 @@ def _rows(item: Computation) -> int:
 
 def _read(item: Computation) -> int:
     """The rows that the forward pass read."""
-    return max(prod(item.arguments[0].shape), 1)
+    return max(int(prod(item.arguments[0].shape)), 1)
 
 
 def _updates(item: Computation, tables: set[tuple[int, int]]) -> bool:

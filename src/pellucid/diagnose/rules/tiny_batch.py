@@ -55,4 +55,4 @@ def _sizes(file: str) -> Iterator[tuple[int, ast.Call, ast.expr | None]]:
         if value is None and not {"batch_sampler", None} & names.keys():
             yield 1, node, None
         elif isinstance(value, ast.Constant) and value.value in range(1, _FEW + 1):
-            yield value.value, node, value
+            yield int(ast.unparse(value)), node, value
