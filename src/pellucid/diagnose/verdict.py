@@ -76,6 +76,7 @@ class Facts:
     roof: Machine
     settings: dict[str, Any]
     stacks: Stacks
+    pieces: Shares
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
     first_time: float = 0.0  # seconds, with what of them was away
@@ -235,7 +236,7 @@ def facts_of(
     once = sums.get("first-time", 0.0)
     stacks = Stacks(log, pieces, category, CATEGORIES)
     return Facts(
-        *(log, wall, divided, by_line, items, roof, settings, stacks),
+        *(log, wall, divided, by_line, items, roof, settings, stacks, pieces),
         *(data, steps, once),
     )
 

@@ -25,6 +25,7 @@ from pellucid.diagnose.patterns import (
 from pellucid.diagnose.verdict import Facts
 
 _SHARE = 0.1
+_PRODUCTS = ("matmul", "mm", "mv", "bmm", "linear")
 
 
 class Rewrite(NamedTuple):
@@ -306,11 +307,13 @@ def _changes(
     """Whether a chain of products is cheaper in the other order; others always are."""
     if "_c" not in match.values or "arange" in rewrite.before:
         return True
+    nodes = [node, *match.through.values()]
+    lines = {n for one in nodes for n in range(one.lineno, (one.end_lineno or 0) + 1)}
     items = [
         item
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for number in lines
         for item in getattr(facts.lines.get((file, number)), "items", ())
-        if item.name.startswith(("matmul", "mm", "mv", "linear"))
+        if item.name.startswith(_PRODUCTS)
     ]
     shapes = [[tuple(t.shape) for t in i.arguments[:2]] for i in items]
     is_left = rewrite.before.startswith("(")
