@@ -27,6 +27,13 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
+    "singular_values": ("waste", "_, s, _ = ", "s = torch.linalg.svdvals("),
+    "diagonal": ("compute", "scale @ w", "[:, None] * w * deg"),
+    "standardised": ("waste", "z = ", 'z = kept["z"]'),
+    "lstm_cell": ("overhead", "hx, cx = self.cell(", None),
+    "parsing": ("overhead", "in batches(50)", None),
+    "int8": ("compute", "quantize_dynamic(", None),
     "cat_again": ("copy", "trajectory = torch.cat(", "trajectory_parts.append("),
     "default_batch": ("overhead", "train = DataLoader(", "batch_size=64"),
     "double_expression": ("compute", "X = torch.as_tensor(", "/ std).float()"),

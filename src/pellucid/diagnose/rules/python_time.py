@@ -43,8 +43,8 @@ def find(facts: Facts) -> list[Finding]:
                     file,
                     number,
                     kind="overhead",
-                    evidence=f"{share:.0%} of the time is Python's own, here and in the "
-                    f"next lines, {counts[file, number]} times",
+                    evidence=f"{share:.0%} of the time is Python's own, here and in "
+                    f"the next lines, {counts[file, number]} times",
                     fix="do it once, before the loop, and keep tensors; or in workers "
                     "of a DataLoader",
                     share=share,
