@@ -197,6 +197,6 @@ def is_worth(finding: Finding) -> bool:
     if gain is None:
         return False
     is_memory = finding.kind in ("peak", "leak")
-    is_slower = gain[2] < 1
+    is_slower = gain[2] < 1 / _GAIN
     saves = is_memory or not (finding.is_option or is_slower)
     return gain[1] > _GAIN or (finding.saved_bytes > 0 and saves)

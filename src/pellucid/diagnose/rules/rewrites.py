@@ -199,7 +199,7 @@ def _replacements(group: Sequence[_Found]) -> dict[ast.expr, ast.expr]:
 
 
 def _text(tree: ast.expr) -> str:
-    text = ast.unparse(tree)
+    text = ast.unparse(tree).replace(".T.T", "")
     return f"({text})" if isinstance(tree, ast.BinOp) else text
 
 
@@ -307,7 +307,7 @@ def _changes(
     """Whether a chain of products is cheaper in the other order; others always are."""
     if "_c" not in match.values or "arange" in rewrite.before:
         return True
-    nodes = [node, *match.through.values()]
+    nodes: list[ast.expr | ast.Assign] = [node, *match.through.values()]
     lines = {n for one in nodes for n in range(one.lineno, (one.end_lineno or 0) + 1)}
     items = [
         item
