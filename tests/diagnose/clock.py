@@ -2,10 +2,12 @@
 
 ``retimed(log)`` gives every event the time that its work would take on a processor of
 these rates, so that verdicts depend on what a program did, on any machine. What only a
-real processor shows is injected: `asleep` records requested waits, ``fading`` the
-number of calls of an op after which values are denormal.
+real processor shows is injected: `injected` records requested waits and the time that
+Python takes to parse a text, ``fading`` is the number of calls of an op after which
+values are denormal.
 """
 
+import json
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -26,8 +28,13 @@ from pellucid.profiler._timeline.shares import main_thread
 _ARITHMETIC, _BYTES = 50e9, 10e9  # a second
 _OWN = {Kind.CALL: 1_000, Kind.NODE: 300, Kind.PREPARE: 50_000}  # nanoseconds
 _BETWEEN, _SLOWER = 300, 10
-_ASLEEP = "asleep "
-_WAITS = {"distributed::wait": 0.01, "torch.save": 0.1, "Tensor.__repr__": 0.001}
+_ASLEEP, _BUSY = "asleep ", "busy "
+_WAITS = {
+    "distributed::wait": 0.01,
+    "torch.save": 0.1,
+    "torch.load": 0.1,
+    "Tensor.__repr__": 0.001,
+}
 
 
 def roof():
@@ -48,14 +55,22 @@ def roof():
 
 
 @contextmanager
-def asleep():
-    """Records sleeping in the log instead."""
+def injected():
+    """Records sleeping in the log instead, and that parsing takes 0.1 ms."""
+    loads = json.loads
 
     def sleep(seconds):
         with torch.profiler.record_function(f"{_ASLEEP}{seconds}"):
             pass
 
-    with mock.patch.object(time, "sleep", sleep):
+    def parse(text):
+        with torch.profiler.record_function(f"{_BUSY}0.0001"):
+            return loads(text)
+
+    with (
+        mock.patch.object(time, "sleep", sleep),
+        mock.patch.object(json, "loads", parse),
+    ):
         yield
 
 
@@ -66,7 +81,7 @@ def diagnosed(work, files=(), fading=None):
     training.start()
     session.start()
     try:
-        with asleep(), compilations() as result:
+        with injected(), compilations() as result:
             work()
     finally:
         log = session.stop()
@@ -98,7 +113,7 @@ def retimed(log, costs, fading=None):
             now = run(inner, now)
         seconds = _asleep(columns.names[names[row]])
         slept += seconds
-        now += seconds * 1e9
+        now += (seconds + _busy(columns.names[names[row]])) * 1e9
         if row in work:
             seen[names[row], lines[row]] += 1
             is_slow = fading is not None and seen[names[row], lines[row]] > fading
@@ -123,6 +138,11 @@ def _asleep(name):
     if name.startswith(_ASLEEP):
         return float(name.removeprefix(_ASLEEP))
     return _WAITS.get(name, 0.0)
+
+
+def _busy(name):
+    """Seconds that Python takes."""
+    return float(name.removeprefix(_BUSY)) if name.startswith(_BUSY) else 0.0
 
 
 def _nanoseconds(log, row, costs):

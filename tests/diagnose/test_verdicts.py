@@ -27,6 +27,26 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
+    "singular_values": ("waste", "_, s, _ = ", "s = torch.linalg.svdvals("),
+    "diagonal": ("compute", "scale @ w", "[:, None] * w * deg"),
+    "standardised": ("waste", "z = ", 'z = kept["z"]'),
+    "lstm_cell": ("overhead", "hx, cx = self.cell(", None),
+    "parsing": ("overhead", "in batches(50)", None),
+    "int8": ("compute", "quantize_dynamic(", None),
+    "cat_again": ("copy", "trajectory = torch.cat(", "trajectory_parts.append("),
+    "default_batch": ("overhead", "train = DataLoader(", "batch_size=64"),
+    "double_expression": ("compute", "X = torch.as_tensor(", "/ std).float()"),
+    "eval_graph": ("waste", "out = model(test_x", "@torch.no_grad()"),
+    "inverse_name": ("compute", "Kinv = ", "torch.linalg.solve(K, y)"),
+    "product_order": ("compute", "U @ V.T @ xs", "U @ (V.T @ xs)"),
+    "range_index": ("copy", "w = sig[idx]", "sig[start:start + W]"),
+    "repeat": ("copy", ".repeat(", ".expand(-1, M, -1)"),
+    "rows": ("overhead", "score", None),
+    "shards": ("wait", "torch.load(", "_load_once = functools.cache(torch.load)"),
+    "sparse_rows": ("waste", "center = nn.Embedding(", "sparse=True"),
+    "unread_head": ("waste", "self.decode(h)", None),
+    "window_mask": ("waste", "decay = torch.exp(", "@functools.cache"),
     "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
     "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
     "backbone": ("waste", "optim.SGD(head", "backbone.requires_grad_(False)"),
@@ -61,7 +81,7 @@ FAULTY = {
     "compile": ("overhead", "x = x + 0.01 * force(x)", "force = torch.compile(force)"),
     "denormals": ("waste", "    state = state", "torch.set_flush_denormal(True)"),
     "double_numpy": ("compute", "torch.tensor(X)", "torch.tensor(X).float()"),
-    "hoist_function": ("waste", "    pe = positional(1024, 256)", "    pass"),
+    "hoist_function": ("waste", "pe[:, 1::2] = torch.cos(", "@functools.cache"),
     "kept_losses": ("leak", 'history["loss"].append(loss)', "append(loss.detach())"),
     "nograd_module": ("waste", "out = model(images)", "with torch.no_grad():"),
     "reads": ("overhead", "pred[i].item() == labels[step][i].item()", None),
@@ -90,7 +110,7 @@ OPTIONS = (
 )  # no faults
 SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
-    *("train", "transformer", "vector"),
+    *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
 )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import linecache
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 from pellucid.diagnose.findings import Patch
 
@@ -55,6 +57,44 @@ def replaced_anywhere(file: str, pattern: str, by: str) -> Patch | None:
     return Patch(file, tuple(edits)) if edits else None
 
 
+def replaced_nodes(
+    file: str, replacements: Sequence[tuple[ast.expr, str]]
+) -> Patch | None:
+    """The patch that replaces expressions by texts; an expression inside of another
+    replaced one is left to that.
+    """
+    lines = [line.rstrip("\n").encode() for line in linecache.getlines(file)]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    spans = [
+        (
+            starts[node.lineno - 1] + node.col_offset,
+            starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0),
+            text,
+        )
+        for node, text in replacements
+    ]
+    source = b"\n".join(lines)
+    outer: list[tuple[int, int, str]] = []
+    for begin, end, text in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not outer or begin >= outer[-1][1]:
+            outer.append((begin, end, text))
+    for begin, end, text in reversed(outer):
+        source = source[:begin] + text.encode() + source[end:]
+    return patch_to(file, source.decode().split("\n"))
+
+
+def patch_to(file: str, new: Sequence[str]) -> Patch | None:
+    """The patch from a file's lines to others; None if they are equal."""
+    old = [line.rstrip("\n") for line in linecache.getlines(file)]
+    codes = difflib.SequenceMatcher(None, old, new, False).get_opcodes()
+    edits = [
+        (first + 1, last, tuple(new[begin:end]))
+        for kind, first, last, begin, end in codes
+        if kind != "equal"
+    ]
+    return Patch(file, tuple(edits)) if edits else None
+
+
 def enclosing(
     file: str, line: int, wanted: Callable[[ast.AST], bool]
 ) -> list[ast.stmt]:
@@ -99,12 +139,33 @@ def wrapped(file: str, node: ast.stmt, head: str) -> Patch:
     return Patch(file, ((first, last, (indent + head, *inner)),))
 
 
+def cached(file: str, function: ast.FunctionDef) -> Patch:
+    """The patch that keeps a function's results by its arguments."""
+    number = min([function.lineno, *(d.lineno for d in function.decorator_list)])
+    top = top_of(file, number)
+    decorator = f"{indent_of(file, number)}@functools.cache"
+    if top == number:
+        return Patch(file, ((top, top - 1, ("import functools", decorator)),))
+    edits = (number, number - 1, (decorator,)), (top, top - 1, ("import functools",))
+    return Patch(file, edits)
+
+
+def top_of(file: str, line: int) -> int:
+    """The first line of the statement of the module that contains a line."""
+    statements = enclosing(file, line, lambda node: True)
+    if not statements:
+        return line
+    decorators = getattr(statements[0], "decorator_list", [])
+    return min([statements[0].lineno, *(int(node.lineno) for node in decorators)])
+
+
 def every_tenth(file: str, line: int) -> Patch | None:
     """The statement at a line guarded to run in every tenth round of its loop; None if
     the loop has no counter.
     """
-    statement = statement_at(file, line)
-    loops = enclosing(file, line, is_loop)
+    starting = enclosing(file, line, lambda node: node.lineno == line)  # type: ignore[attr-defined]
+    statement = starting[0] if starting else statement_at(file, line)
+    loops = [loop for loop in enclosing(file, line, is_loop) if loop is not statement]
     loop = loops[-1] if loops else None
     if statement is None or not isinstance(loop, ast.For):
         return None
@@ -114,7 +175,10 @@ def every_tenth(file: str, line: int) -> Patch | None:
         target = target.elts[0]
     elif not source.startswith("range("):
         return None
-    return wrapped(file, statement, f"if {ast.unparse(target)} % 10 == 0:")
+    counter = ast.unparse(target)
+    if source.startswith("range(") and len(loop.iter.args) == 3:  # type: ignore[attr-defined]
+        counter += f" // {ast.unparse(loop.iter.args[2])}"  # type: ignore[attr-defined]
+    return wrapped(file, statement, f"if {counter} % 10 == 0:")
 
 
 def indent_of(file: str, line: int) -> str:

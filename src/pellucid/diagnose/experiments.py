@@ -21,6 +21,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
+_SLOWER = 0.9  # than this: memory is not worth it, and it is no noise
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 
@@ -68,7 +69,8 @@ def measure(program: Program, report: Report, begin: float) -> None:
     the rest stays unmeasured.
     """
     every = [*report.findings, *report.options]
-    wanted = sorted((f for f in every if f.patch is not None), key=lambda f: -f.share)
+    wanted = [f for f in every if f.patch is not None]
+    wanted.sort(key=lambda f: (f.is_option, -f.share))
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()
@@ -196,6 +198,6 @@ def is_worth(finding: Finding) -> bool:
     if gain is None:
         return False
     is_memory = finding.kind in ("peak", "leak")
-    is_slower = gain[2] < 1
+    is_slower = gain[2] < _SLOWER
     saves = is_memory or not (finding.is_option or is_slower)
     return gain[1] > _GAIN or (finding.saved_bytes > 0 and saves)

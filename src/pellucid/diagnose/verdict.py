@@ -8,6 +8,7 @@ that bounds a call, "copy", "first-time" (traced, compiled, read), "wait" (aslee
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 import time
@@ -27,6 +28,7 @@ from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.run_delay import run_delay
+from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
 from pellucid.profiler._timeline.columns import Array
@@ -35,11 +37,12 @@ from pellucid.profiler._timeline.log import Kind, Line, Log, Session, Watch
 from pellucid.profiler._timeline.shares import Shares, main_thread, shares
 from pellucid.profiler._timeline.storages import LOADER
 
-WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS
+WATCH = Watch.FACTS | Watch.LINES | Watch.MEMORY | Watch.STEPS | Watch.STACKS
 CATEGORIES = (
     *("data", "python", "overhead", "compute", "bandwidth", "copy", "first-time"),
 )
-_SHORT = 5e-6  # a call of unknown cost that is overhead, in seconds
+# A call that takes less is overhead if its cost is unknown, or small beside it.
+_SHORT, _SMALL = 5e-6, 0.25
 
 
 @dataclass
@@ -53,8 +56,8 @@ class LineTime:
 
     @property
     def total(self) -> float:
-        """Seconds of all categories."""
-        return sum(self.seconds.values())
+        """Seconds without those of what is needed once."""
+        return sum(s for name, s in self.seconds.items() if name != "first-time")
 
     def calls_of(self) -> int:
         """The number of computations."""
@@ -72,6 +75,8 @@ class Facts:
     items: list[Computation]
     roof: Machine
     settings: dict[str, Any]
+    stacks: Stacks
+    pieces: Shares
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
     first_time: float = 0.0  # seconds, with what of them was away
@@ -88,6 +93,10 @@ class Facts:
         others = "away", "first-time"
         own = sum(s for name, s in self.shares.items() if name not in others)
         return sum(self.shares.get(name, 0.0) for name in categories) / max(own, 1e-9)
+
+    def within(self, file: str, node: ast.AST) -> Inside:
+        """The work inside of a node of a file's syntax tree, with what it called."""
+        return self.stacks.within(file, node)
 
     def records(self, rows: Array) -> bool:
         """Whether nodes of a graph were made between these calls."""
@@ -225,7 +234,11 @@ def facts_of(
     moments = np.append(log.columns.begin, log.end)[pieces.rows]
     steps = steps_of(log, moments, category, seconds, CATEGORIES)
     once = sums.get("first-time", 0.0)
-    return Facts(log, wall, divided, by_line, items, roof, settings, data, steps, once)
+    stacks = Stacks(log, pieces, category, CATEGORIES)
+    return Facts(
+        *(log, wall, divided, by_line, items, roof, settings, stacks, pieces),
+        *(data, steps, once),
+    )
 
 
 def _imports_apart(
@@ -314,8 +327,8 @@ def _category(item: Computation, least: float, roof: Machine) -> str:
         return "copy"
     if item.run is None:
         return "overhead" if least < _SHORT else "compute"
-    limit = bound_of(item, roof)[1]
-    if limit == "calls":
+    bound, limit = bound_of(item, roof)
+    if limit == "calls" or (least < _SHORT and bound < _SMALL * least):
         return "overhead"
     return "compute" if limit == "compute" else "bandwidth"
 
@@ -347,10 +360,11 @@ def report_of(facts: Facts) -> Report:
     findings: list[Finding] = []
     for rule in all_rules():
         findings += rule(facts)
-    places: dict[tuple[str, int, str], Finding] = {}
-    for finding in sorted(findings, key=lambda f: -f.share):
+    places: dict[tuple[str, int, str, bool], Finding] = {}
+    for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
-        places.setdefault((finding.file, finding.line, finding.kind), finding)
+        place = finding.file, finding.line, finding.kind, finding.is_option
+        places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
     own = {name: share for name, share in facts.shares.items() if name != "away"}
     name = max(own, key=lambda n: own[n], default="overhead")

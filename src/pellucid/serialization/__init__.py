@@ -112,6 +112,7 @@ def save(
 
 
 @offered.value
+@ranged("torch.load")
 def load(
     f: _File,
     map_location: Any = None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import enclosing, indent_of, is_loop, tree_of
-from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.edits import cached, enclosing, is_loop, tree_of
+from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.storages import LOADER
 
@@ -31,7 +31,7 @@ def find(facts: Facts) -> list[Finding]:
                     "ones in every epoch",
                     fix=f"cache the results of {_GETTER}: functools.cache",
                     share=share,
-                    patch=_patch(file, getter),
+                    patch=cached(file, getter),
                 )
             ]
     return []
@@ -62,13 +62,3 @@ def _heaviest(getter: ast.FunctionDef) -> int:
     loops = [n for n in ast.walk(getter) if isinstance(n, ast.For | ast.While)]
     body = loops[-1].body if loops else getter.body
     return body[0].lineno
-
-
-def _patch(file: str, getter: ast.FunctionDef) -> Patch:
-    """The decorator, and its import before the class."""
-    number = getter.lineno
-    classes = enclosing(file, number, lambda n: isinstance(n, ast.ClassDef))
-    top = classes[0].lineno if classes else number
-    edits = [(number, number - 1, (f"{indent_of(file, number)}@functools.cache",))]
-    edits += [(top, top - 1, (f"{indent_of(file, top)}import functools",))]
-    return Patch(file, tuple(edits))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from pellucid.diagnose.edits import enclosing
+from pellucid.diagnose.edits import enclosing, is_loop
 from pellucid.diagnose.findings import Finding, Replay
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _CALLS = 0.1, 100
+# The ops of cells.
+_CELLS = {f"pellucid::_{name.lower()}": name for name in ("LSTM", "GRU", "RNN")}
 _GATES = {4: "LSTM", 3: "GRU"}  # the layer, by the number of products per step
 _SETUP = """
 steps, batch, inputs, hidden, gates = {sizes}
@@ -67,7 +69,77 @@ def find(facts: Facts) -> list[Finding]:
                 replay=_replay(products, name),
             )
         )
+    return findings + _called_cells(facts)
+
+
+def _called_cells(facts: Facts) -> list[Finding]:
+    """``nn.LSTMCell`` and the like in a loop over steps that are known before."""
+    findings = []
+    for item in facts.items:
+        name = _CELLS.get(item.name)
+        if name is None or item.line is None or item.calls < _CALLS:
+            continue
+        file, number = item.line.file, item.line.number
+        loops = enclosing(file, number, is_loop)
+        if not loops or not _reads_steps(loops[-1], number):
+            continue
+        inside = facts.within(file, loops[-1])
+        place = file, loops[-1].lineno
+        share = facts.share_of(inside.total + facts.backward.get(place, 0.0))
+        if share < _SHARE:
+            continue
+        findings.append(
+            Finding.at(
+                file,
+                number,
+                kind="overhead",
+                evidence=f"{share:.0%} of the time: a cell is called {item.calls} "
+                "times, on steps that are all known before",
+                fix=f"nn.{name}: all steps in one call",
+                share=share,
+                replay=_replay_of_cell(item, name),
+            )
+        )
     return findings
+
+
+def _reads_steps(loop: ast.stmt, number: int) -> bool:
+    """Whether the first argument of the call of a line does not depend on what the
+    loop computes.
+    """
+    stored = {
+        n.id
+        for statement in loop.body  # type: ignore[attr-defined]
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and node.lineno == number and len(node.args) > 1:
+            names = {n.id for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
+            return not names & stored
+    return False
+
+
+def _replay_of_cell(item: Computation, name: str) -> Replay:
+    batch, hidden = item.arguments[1].shape
+    state_text = "(h, h)" if name == "LSTM" else "h"
+    setup = f"""
+cell = torch.nn.{name}Cell({hidden}, {hidden})
+built_in = torch.nn.{name}({hidden}, {hidden})
+xs = torch.randn(50, {batch}, {hidden})
+
+def by_hand():
+    h = torch.zeros({batch}, {hidden})
+    state = {state_text}
+    for x in xs:
+        state = cell(x, state)
+    return state[0] if isinstance(state, tuple) else state
+"""
+    return Replay(
+        setup,
+        "by_hand().sum().backward()",
+        "built_in(xs)[0].sum().backward()",
+    )
 
 
 def _replay(products: list[Computation], name: str) -> Replay:

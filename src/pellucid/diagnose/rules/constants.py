@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from pellucid.diagnose.edits import indent_of, text_of, tree_of
+from pellucid.diagnose.edits import indent_of, text_of, top_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
@@ -26,8 +26,9 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.files:
         tree = tree_of(file)
         for outer, function in _functions(tree) if tree else ():
-            for run in _constant_runs(function, _numbers_of(outer)):
-                finding = _finding(facts, file, outer, function, run)
+            fixed = _fixed_of(outer)
+            for run in _constant_runs(function, _numbers_of(outer) | fixed):
+                finding = _finding(facts, file, outer, function, run, fixed)
                 findings += [finding] if finding is not None else []
     return findings
 
@@ -64,6 +65,25 @@ def _numbers_of(outer: ast.stmt) -> set[str]:
     }
 
 
+def _fixed_of(outer: ast.stmt) -> set[str]:
+    """Attributes of a class that are assigned only once and whose objects none of its
+    methods changes; of a module none, whose parameters are trained.
+    """
+    bases = [ast.unparse(base) for base in getattr(outer, "bases", ())]
+    if not isinstance(outer, ast.ClassDef) or any("Module" in base for base in bases):
+        return set()
+    counts: dict[str, int] = {}
+    for node in ast.walk(outer):
+        is_method = isinstance(node, ast.Attribute) and node.attr.endswith("_")
+        is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        if is_method or is_stored:
+            is_plain = isinstance(node, ast.Attribute) and not is_method
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Attribute):
+                    counts[inner.attr] = counts.get(inner.attr, 0) + 2 - is_plain
+    return {name for name, count in counts.items() if count == 1}
+
+
 def _constant_runs(
     function: _Function, numbers: set[str]
 ) -> Iterator[Sequence[ast.stmt]]:
@@ -71,30 +91,40 @@ def _constant_runs(
     known: set[str] = set()
     run: list[ast.stmt] = []
     for statement in [*function.body, None]:
-        target = _target(statement) if statement is not None else None
-        if statement is not None and target and _is_constant(statement, known, numbers):
+        targets = _targets(statement) if statement is not None else set()
+        if (
+            statement is not None
+            and targets
+            and _is_constant(statement, known, numbers)
+        ):
             run.append(statement)
-            known.add(target)
+            known |= targets
             continue
-        if any(map(_makes, run)):
+        if any(isinstance(n, ast.Call) for s in run for n in ast.walk(s)):
             yield run
         run, known = [], set()
 
 
-def _target(statement: ast.stmt) -> str:
-    """The name that an assignment binds or writes elements of."""
+def _targets(statement: ast.stmt) -> set[str]:
+    """The names that an assignment binds or writes elements of."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return ""
-    node = statement.targets[0]
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+        return set()
+    target = statement.targets[0]
+    nodes = target.elts if isinstance(target, ast.Tuple) else [target]
+    names: set[str] = set()
+    for node in nodes:
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        names |= {node.id} if isinstance(node, ast.Name) else {""}
+    return set() if "" in names else names
 
 
 def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> bool:
     assert isinstance(statement, ast.Assign)
     if isinstance(statement.targets[0], ast.Subscript):
-        return _target(statement) in known and _depends(statement.value, known, numbers)
+        return _targets(statement) <= known and _depends(
+            statement.value, known, numbers
+        )
     return _depends(statement.value, known, numbers)
 
 
@@ -150,16 +180,13 @@ def _is_size(node: ast.Call) -> bool:
     return name in ("size", "len", "int", "max", "min")
 
 
-def _makes(statement: ast.stmt) -> bool:
-    return any(map(_is_factory, ast.walk(statement)))
-
-
 def _finding(
     facts: Facts,
     file: str,
     outer: ast.stmt,
     function: _Function,
     run: Sequence[ast.stmt],
+    fixed: set[str],
 ) -> Finding | None:
     first, last = run[0].lineno, run[-1].end_lineno or run[-1].lineno
     own = [
@@ -180,10 +207,10 @@ def _finding(
         line,
         kind="waste",
         evidence=f"{share:.0%} of the time: {function.name} recomputes the same "
-        f"values from the same numbers {min(counts)} times",
+        f"values from what stays the same {min(counts)} times",
         fix="compute them once: a buffer of the module, a cache",
         share=share,
-        patch=_patch(file, outer, function, run),
+        patch=_patch(file, outer, function, run, fixed),
     )
 
 
@@ -194,11 +221,15 @@ def _counts(node: ast.AST) -> bool:
 
 
 def _patch(
-    file: str, outer: ast.stmt, function: _Function, run: Sequence[ast.stmt]
+    file: str,
+    outer: ast.stmt,
+    function: _Function,
+    run: Sequence[ast.stmt],
+    fixed: set[str],
 ) -> Patch | None:
     """The run inside of ``if not cache:``, with the names that are read later."""
     last = run[-1].end_lineno or run[-1].lineno
-    names = sorted({_target(statement) for statement in run})
+    names = sorted(set().union(*map(_targets, run)))
     later = [n for n in ast.walk(function) if getattr(n, "lineno", 0) > last]
     read = {n.id for n in later if isinstance(n, ast.Name)}
     wanted = [name for name in names if name in read]
@@ -213,8 +244,12 @@ def _patch(
         f"{indent}    {cache}.update({', '.join(f'{n}={n}' for n in wanted)})",
         *(f'{indent}{name} = {cache}["{name}"]' for name in wanted),
     )
-    decorators = getattr(outer, "decorator_list", [])
-    top = min([outer.lineno, *(node.lineno for node in decorators)])
+    attributes = [n for s in run for n in ast.walk(s) if isinstance(n, ast.Attribute)]
+    if any(node.attr in fixed for node in attributes):  # of each object its own
+        own = f'{indent}kept = self.__dict__.setdefault("{cache}", {{}})'
+        text = "\n".join(lines).replace(cache, "kept")
+        return Patch(file, ((run[0].lineno, last, (own, *text.split("\n"))),))
+    top = top_of(file, outer.lineno)
     before = f"{indent_of(file, top)}{cache} = {{}}"
     edits = ((top, top - 1, (before,)), (run[0].lineno, last, lines))
     return Patch(file, edits)

@@ -9,6 +9,7 @@ from pellucid.diagnose.edits import enclosing, is_loop, replaced
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts, LineTime
+from pellucid.profiler._timeline.facts import TensorFacts
 
 _PATTERN = r"\.(clone|contiguous)\(\)"
 _PATCHED, _OTHERS, _CALLS = 0.1, 0.2, 5  # share of the time, calls of a line
@@ -69,4 +70,4 @@ def _copying(entry: LineTime) -> float:
 
 def _is_of_one_tensor(item: Computation) -> bool:
     """Whether it copies one tensor; joins are the subject of ``cat_in_loop.py``."""
-    return item.is_copy and not isinstance(item.arguments[0], list)
+    return item.is_copy and isinstance(item.arguments[0], TensorFacts)

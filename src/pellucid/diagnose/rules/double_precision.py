@@ -11,6 +11,8 @@ from pellucid.diagnose.edits import text_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
+_CHOSEN = r"\bset_default_dtype\("  # for the whole program: no accident
+
 
 def find(facts: Facts) -> list[Finding]:
     """The line that introduces float64."""
@@ -34,6 +36,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="float32: half the bytes, twice the lanes",
                 share=share,
                 patch=patch,
+                is_option=any(True for _ in facts.matching(_CHOSEN)),
             )
         ]
     return []
@@ -69,8 +72,11 @@ def _patch(file: str, integers: Collection[str]) -> Patch | None:
 
 
 def _is_from_numpy(call: ast.Call) -> bool:
-    """Whether a call takes an array's dtype: from_numpy, or tensor of a plain name."""
+    """Whether a call takes an array's dtype: from_numpy, or tensor of what is neither
+    a literal nor given a dtype.
+    """
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    is_plain = len(call.args) == 1 and isinstance(call.args[0], ast.Name)
-    converts = name in ("tensor", "as_tensor") and is_plain and not call.keywords
+    literal = ast.List | ast.ListComp | ast.Constant | ast.Tuple
+    is_array = len(call.args) == 1 and not isinstance(call.args[0], literal)
+    converts = name in ("tensor", "as_tensor") and is_array and not call.keywords
     return name == "from_numpy" or converts

@@ -95,7 +95,7 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
     names |= {n.id for f in called for n in ast.walk(f) if isinstance(n, ast.Name)}
     if _changed(loop, statement) & (names | {target.id}):
         return None
-    if _is_changing(statement, called) or not all(map(_is_pure, called)):
+    if _is_changing(statement, called) or not all(map(is_pure, called)):
         return None
     if _trains(loop) or not _is_used(loop, target.id):
         return None
@@ -137,7 +137,7 @@ def _called_functions(file: str, statement: ast.stmt) -> list[ast.FunctionDef]:
     return [f for f in definitions if isinstance(f, ast.FunctionDef)]
 
 
-def _is_pure(function: ast.FunctionDef) -> bool:
+def is_pure(function: ast.FunctionDef) -> bool:
     """Whether a function is pure: its results depend only on its arguments, and it only
     binds names and writes elements of objects that it bound.
     """

@@ -1,50 +1,129 @@
-"""Forward passes that record a graph without any backward pass."""
+"""Forward passes whose graphs no backward pass runs."""
 
 from __future__ import annotations
 
-import numpy as np
+import ast
 
-from pellucid.diagnose.edits import called_in_loops, enclosing, is_loop, wrapped
-from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.edits import indent_of, tree_of, wrapped
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.stacks import Inside
 from pellucid.diagnose.verdict import Facts
-from pellucid.profiler._timeline.log import Kind
+
+_NODES, _SHARE, _UNRUN = 10, 0.05, 0.98
+_HEAD = "with torch.no_grad():"
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The loop whose calls record nodes, in a program without backward passes."""
-    columns = facts.log.columns
-    calls = columns.rows_of(Kind.CALL)
-    numbers = columns.sequence[calls]
-    numbers = numbers[numbers >= 0]
-    if len(columns.rows_of(Kind.NODE)) or not len(numbers):
-        return []
-    recorded = int(numbers.max() - numbers.min())
-    if recorded < 10 or recorded < 0.2 * len(calls):
-        return []
-    places, lines = facts.log.user_lines(calls)
-    nodes = np.diff(columns.sequence[calls], append=columns.sequence[calls][-1:])
-    counts = np.bincount(places[places >= 0], nodes[places >= 0], len(lines))
-    for place in np.argsort(-counts, kind="stable").tolist():
-        file, number = _in_loop(lines[place].file, lines[place].number)
-        loops = enclosing(file, number, is_loop)
-        if loops:
-            return [
+    """The outermost functions and statements whose nodes are never run; lines of which
+    some are: they compute what the loss does not depend on.
+    """
+    findings: list[Finding] = []
+    for file in facts.files:
+        tree = tree_of(file)
+        whole = _largest(facts, file, _unrun(facts, file, tree.body if tree else []))
+        findings += [_without_graph(facts, file, node) for node in whole]
+        findings += _unread(facts, file, whole)
+    return findings
+
+
+def _unrun(facts: Facts, file: str, body: list[ast.stmt]) -> list[ast.stmt]:
+    """The outermost statements of a block whose nodes are never run."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        inside = facts.within(file, statement)
+        if inside.unrun < _NODES or facts.share_of(inside.total) < _SHARE:
+            continue
+        is_unit = not isinstance(statement, ast.ClassDef | ast.If | ast.Try | ast.With)
+        if is_unit and inside.unrun >= _UNRUN * inside.nodes:
+            found.append(statement)
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            found += _unrun(facts, file, getattr(statement, name, []))
+    return found
+
+
+def _largest(facts: Facts, file: str, found: list[ast.stmt]) -> list[ast.stmt]:
+    """Those that no other one contains or calls. Of a function and its only call the
+    function, of a method the call.
+    """
+    ordered = [(_makers(facts, file, node), node) for node in found]
+    ordered.sort(key=lambda one: (-len(one[0]), not _is_plain(one[1])))
+    kept: list[tuple[set[int], ast.stmt]] = []
+    for chains, node in ordered:
+        if not any(chains <= other for other, _ in kept):
+            kept.append((chains, node))
+    return [node for _, node in kept]
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and not node.col_offset
+
+
+def _makers(facts: Facts, file: str, node: ast.stmt) -> set[int]:
+    chains = facts.stacks.chains_within(file, node)
+    return {chain for chain in chains if facts.stacks.nodes[chain]}
+
+
+def _without_graph(facts: Facts, file: str, node: ast.stmt) -> Finding:
+    inside = facts.within(file, node)
+    share = facts.share_of(inside.total)
+    return Finding.at(
+        file,
+        _heaviest(facts, file, node),
+        kind="waste",
+        evidence=f"{share:.0%} of the time: {inside.unrun} nodes are recorded, no "
+        "backward pass runs them",
+        fix="torch.no_grad(): record no graph here",
+        share=max(share * 0.5, 0.06),
+        patch=_patch(file, node),
+    )
+
+
+def _heaviest(facts: Facts, file: str, node: ast.stmt) -> int:
+    """The line of the node that makes most nodes, with what it calls."""
+    counts: dict[int, int] = {}
+    first, last = node.lineno, node.end_lineno or node.lineno
+    for chain in _makers(facts, file, node):
+        places = [n for f, n in facts.stacks.frames[chain] if f == file]
+        number = next((n for n in places if first <= n <= last), node.lineno)
+        made = int(facts.stacks.nodes[chain])
+        counts[number] = counts.get(number, 0) + made
+    return max(counts, key=lambda number: counts[number], default=node.lineno)
+
+
+def _patch(file: str, node: ast.stmt) -> Patch:
+    if not isinstance(node, ast.FunctionDef):
+        return wrapped(file, node, _HEAD)
+    line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    decorator = f"{indent_of(file, line)}@torch.no_grad()"
+    return Patch(file, ((line, line - 1, (decorator,)),))
+
+
+def _unread(facts: Facts, file: str, whole: list[ast.stmt]) -> list[Finding]:
+    """Lines of a trained model with results that no backward pass reaches."""
+    known = {c for node in whole for c in facts.stacks.chains_within(file, node)}
+    groups: dict[int, list[int]] = {}
+    for chain, frames in enumerate(facts.stacks.frames):
+        is_unrun = facts.stacks.unrun[chain] >= max(
+            _UNRUN * facts.stacks.nodes[chain], 1
+        )
+        if is_unrun and chain not in known and frames and frames[0][0] == file:
+            groups.setdefault(frames[0][1], []).append(chain)
+    findings = []
+    for number, chains in groups.items():
+        inside: Inside = facts.stacks.of(chains)
+        share = facts.share_of(inside.total)
+        if share >= 2 * _SHARE and inside.unrun >= _NODES:
+            findings.append(
                 Finding.at(
                     file,
                     number,
                     kind="waste",
-                    evidence=f"{recorded} nodes are recorded, no backward pass runs",
-                    fix="with torch.no_grad(): around the loop",
-                    share=max(facts.shares.get("overhead", 0.0) * 0.5, 0.06),
-                    patch=wrapped(file, loops[0], "with torch.no_grad():"),
+                    evidence=f"{share:.0%} of the time: {inside.calls} calls, of whose "
+                    "results no backward pass is run: the loss does not use them",
+                    fix="skip what the loss does not read (or compute it under "
+                    "torch.no_grad())",
+                    share=share,
                 )
-            ]
-    return []
-
-
-def _in_loop(file: str, number: int) -> tuple[str, int]:
-    """The line, or the line in a loop of the file that calls its function."""
-    if not enclosing(file, number, is_loop):
-        for _, statement, _ in called_in_loops(file):
-            return file, statement.lineno
-    return file, number
+            )
+    return findings

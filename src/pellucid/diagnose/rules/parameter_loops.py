@@ -17,7 +17,7 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
-            if not isinstance(loop, ast.For) or not _updates(loop):
+            if not isinstance(loop, ast.For) or not updates_parameters(loop):
                 continue
             first, last = loop.lineno, loop.end_lineno or loop.lineno
             entries = [
@@ -45,9 +45,9 @@ def find(facts: Facts) -> list[Finding]:
     return findings
 
 
-def _updates(loop: ast.For) -> bool:
+def updates_parameters(loop: ast.AST) -> bool:
     """Whether a loop goes over parameters and writes the tensors of its variables."""
-    if "parameters()" not in ast.unparse(loop.iter):
+    if not isinstance(loop, ast.For) or "parameters()" not in ast.unparse(loop.iter):
         return False
     own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     for node in ast.walk(loop):

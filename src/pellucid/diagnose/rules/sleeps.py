@@ -9,7 +9,7 @@ from pellucid.diagnose.verdict import Facts
 def find(facts: Facts) -> list[Finding]:
     """The line before whose call Python spent most time."""
     share = facts.shares.get("wait", 0.0)
-    for name in ("torch.save", "Tensor.__repr__"):  # reported by other rules
+    for name in ("torch.save", "torch.load", "Tensor.__repr__"):  # of other rules
         waits = facts.ranges(name).values()
         share -= sum(seconds for seconds, _ in waits) / facts.wall
     if share < 0.25 or facts.data_share > share / 2:

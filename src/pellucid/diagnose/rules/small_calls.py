@@ -1,66 +1,92 @@
-"""A Python loop over elements: calls on a few elements each."""
+"""A Python loop over elements, rows, heads: calls that cost more than their work."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any
+import ast
+from collections.abc import Sequence
 
-from pellucid.diagnose.edits import repeating
+from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.verdict import Facts, LineTime
-from pellucid.profiler._timeline.columns import Array
-from pellucid.profiler._timeline.log import Kind
+from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.rules.parameter_loops import updates_parameters
+from pellucid.diagnose.stacks import Inside
+from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.storages import LOADER
 
-_FEW = 16  # elements per call
-_MANY = 300  # calls per line
+_MANY = 300  # calls in a loop
+_SHARE, _OVERHEAD = 0.1, 0.5
+_SHORT = 8e-6  # seconds a call, on average, that a batch would share
+_LOOPS = ast.For | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+# What trains or formats is a loop of another kind, however short its calls.
+_DRIVERS = ("backward", "step", "zero_grad")
+_OTHERS = (
+    "torch.save",
+    "torch.load",
+    "Tensor.__repr__",
+    LOADER,
+)  # ranges that other rules report
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line in a loop with most time in small calls."""
-    if facts.own_share("overhead", "python", "data") < 0.4:
-        return []
-    loops: dict[tuple[str, int], list[LineTime]] = defaultdict(list)
-    others = facts.ranges("torch.save").keys() | facts.ranges("Tensor.__repr__").keys()
-    is_node = facts.log.columns.kind == Kind.NODE
-    for place, entry in facts.lines.items():
-        if place in others:
-            continue  # the package's own calls: ``saves.py``, ``formats.py``
-        small = sum(
-            i.calls
-            for i in entry.items
-            if _elements(i) <= _FEW and not _is_backward(facts, i, is_node)
-        )
-        loop = repeating(entry.line.file, entry.line.number)
-        if loop and small >= _MANY and small >= 0.8 * entry.calls_of():
-            loops[entry.line.file, loop].append(entry)
-    entries = max(loops.values(), key=_seconds, default=[])
-    share = facts.share_of(_seconds(entries))
-    if share < 0.1:
-        return []
-    calls = sum(entry.calls for entry in entries)
-    line = max(entries, key=lambda entry: entry.total).line
-    return [
-        Finding.at(
-            line.file,
-            line.number,
-            kind="overhead",
-            evidence=f"{share:.0%} of the time: {calls} calls of at most {_FEW} "
-            "elements, one at a time",
-            fix="compute whole tensors at once instead of elements in a loop",
-            share=share,
-        )
-    ]
+    """Innermost loops whose iterations do not depend on each other."""
+    others = {place for name in _OTHERS for place in facts.ranges(name)}
+    findings = []
+    for file in facts.files:
+        tree = tree_of(file)
+        found = [
+            (loop, facts.stacks.chains_within(file, loop))
+            for loop in (ast.walk(tree) if tree else ())
+            if isinstance(loop, _LOOPS)
+            and not _lines(file, loop) & others
+            and not _calls(loop) & set(_DRIVERS)
+            and not updates_parameters(loop)
+            and is_independent(loop)
+        ]
+        large = [(loop, c) for loop, c in found if _is_large(facts, c)]
+        for loop, chains in large:
+            inner = [c for other, c in large if other is not loop]
+            if not any(_is_most(facts, chains, other) for other in inner):
+                findings.append(_finding(facts, file, loop, facts.stacks.of(chains)))
+    return findings
 
 
-def _seconds(entries: list[LineTime]) -> float:
-    return sum(entry.total for entry in entries)
+def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
+    inside = facts.stacks.of(chains)
+    own = inside.total * (1 - facts.shares.get("away", 0.0))
+    is_short = own < _SHORT * inside.calls
+    is_small = is_short or inside.part("overhead", "python", "data") >= _OVERHEAD
+    return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
 
 
-def _is_backward(facts: Facts, item: Any, is_node: Array) -> bool:
-    """Whether a backward node made the call: then the loop is the engine's."""
-    return bool(facts.log.columns.nearest(item.rows[:1], is_node)[0] >= 0)
+def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
+    first, last = loop.lineno, loop.end_lineno  # type: ignore[attr-defined]
+    return {(file, number) for number in range(first, last + 1)}
 
 
-def _elements(item: Any) -> int:
-    """The elements that a call writes; 0 for views and calls of unknown cost."""
-    return 0 if item.run is None else int(item.run.bytes_written // 4)
+def _calls(loop: ast.AST) -> set[str]:
+    """The last names of the functions that a loop calls."""
+    functions = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
+    return {ast.unparse(function).rpartition(".")[2] for function in functions}
+
+
+def _is_most(facts: Facts, chains: Sequence[int], inner: Sequence[int]) -> bool:
+    """Whether a loop spends most of its time in another one that it runs."""
+    if not set(inner) < set(chains):
+        return False
+    return 2 * facts.stacks.of(inner).total > facts.stacks.of(chains).total
+
+
+def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
+    share = facts.share_of(inside.total)
+    places = _lines(file, loop) & facts.lines.keys()
+    own = [facts.lines[place] for place in places]
+    line = max(own, key=lambda entry: entry.total).line.number if own else loop.lineno  # type: ignore[attr-defined]
+    return Finding.at(
+        file,
+        line,
+        kind="overhead",
+        evidence=f"{share:.0%} of the time: {inside.calls} small calls, and no "
+        "iteration needs another's result",
+        fix="compute whole tensors at once: a batch dimension instead of the loop",
+        share=share,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import text_of, tree_of
-from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.edits import replaced_nodes, tree_of
+from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
 _FEW, _ENOUGH = 4, 64  # samples per batch
@@ -18,37 +18,41 @@ def find(facts: Facts) -> list[Finding]:
     if share < 0.5:
         return []
     for file in facts.settings.get("files", ()):
-        for size, node in _sizes(file):
-            number = node.lineno
-            new = text_of(file, number)
-            first, last = node.col_offset, node.end_col_offset
-            new = f"{new[:first]}{_ENOUGH}{new[last:]}"
+        for size, call, value in _sizes(file):
+            last = call.args[-1]
+            edit = (
+                (value, str(_ENOUGH))
+                if value is not None
+                else (last, f"{ast.unparse(last)}, batch_size={_ENOUGH}")
+            )
             return [
                 Finding.at(
                     file,
-                    number,
+                    (value or call).lineno,
                     kind="overhead",
                     evidence=f"{share:.0%} of the time is calls and Python: batches "
                     f"have {size} samples",
                     fix=f"batch_size={_ENOUGH}; this changes the steps of training",
                     share=share,
-                    patch=Patch(file, ((number, number, (new,)),)),
+                    patch=replaced_nodes(file, [edit]),
                 )
             ]
     return []
 
 
-def _sizes(file: str) -> Iterator[tuple[int, ast.expr]]:
-    """The small batch sizes passed to the loaders of a file."""
+def _sizes(file: str) -> Iterator[tuple[int, ast.Call, ast.expr | None]]:
+    """The small batch sizes of a file's loaders: the call, and the size unless it is
+    the default.
+    """
     tree = tree_of(file)
     for node in ast.walk(tree) if tree else ():
-        is_loader = isinstance(node, ast.Call) and (
-            ast.unparse(node.func).rpartition(".")[2] == "DataLoader"
-        )
-        for keyword in node.keywords if is_loader else ():  # type: ignore[attr-defined]
-            value = keyword.value
-            is_number = isinstance(value, ast.Constant) and value.value in range(
-                1, _FEW + 1
-            )
-            if keyword.arg == "batch_size" and is_number:
-                yield value.value, value
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        if ast.unparse(node.func).rpartition(".")[2] != "DataLoader":
+            continue
+        names = {keyword.arg: keyword.value for keyword in node.keywords}
+        value = names.get("batch_size", node.args[1] if len(node.args) > 1 else None)
+        if value is None and not {"batch_sampler", None} & names.keys():
+            yield 1, node, None
+        elif isinstance(value, ast.Constant) and value.value in range(1, _FEW + 1):
+            yield int(ast.unparse(value)), node, value

@@ -1,0 +1,113 @@
+"""A loop whose time is Python's own: parsing, lists of numbers, making objects."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from pellucid.diagnose.edits import definition_of, enclosing, is_loop, tree_of
+from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
+from pellucid.profiler._timeline.storages import LOADER
+
+_SHARE, _COUNT = 0.25, 3
+# Nanoseconds without a call: more than the calls' own cost. Most gaps before equal
+# calls are as long; those in which other programs had the core are few.
+_LONG, _MOST = 2e5, 0.6
+_OTHERS = "torch.save", "torch.load", "Tensor.__repr__", LOADER
+_WORK = (
+    ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp | ast.For | ast.Call
+)
+
+
+def find(facts: Facts) -> list[Finding]:
+    """The statements between two lines, where Python regularly takes long."""
+    if facts.shares.get("wait", 0.0) > facts.shares.get("python", 0.0):
+        return []  # asleep: ``sleeps.py``
+    seconds: dict[tuple[str, int], float] = defaultdict(float)
+    counts: dict[tuple[str, int], int] = defaultdict(int)
+    for file, previous, following, gaps in _gaps(facts):
+        place = file, _between(file, previous, following)
+        seconds[place] += sum(gaps) / 1e9
+        counts[place] += len(gaps)
+    findings = []
+    for (file, number), spent in seconds.items():
+        share = facts.share_of(spent)
+        if share >= _SHARE:
+            findings.append(
+                Finding.at(
+                    file,
+                    number,
+                    kind="overhead",
+                    evidence=f"{share:.0%} of the time is Python's own, here and in "
+                    f"the next lines, {counts[file, number]} times",
+                    fix="do it once, before the loop, and keep tensors; or in workers "
+                    "of a DataLoader",
+                    share=share,
+                )
+            )
+    return findings
+
+
+def _gaps(facts: Facts) -> Iterator[tuple[str, int, int, list[float]]]:
+    """(file, line of the call before, line of the call behind, nanoseconds of each) of
+    long gaps between the same calls, in loops.
+    """
+    columns, pieces = facts.log.columns, facts.pieces
+    is_gap = pieces.is_python & (pieces.rows >= 0)
+    rows, lengths = pieces.rows[is_gap], pieces.nanoseconds[is_gap]
+    is_other = np.zeros(len(columns), bool)
+    for name in _OTHERS:
+        is_other |= columns.is_named(Kind.RANGE, name)
+    is_own = columns.nearest(rows, is_other) < 0
+    rows, lengths = rows[is_own], lengths[is_own]
+    calls = columns.rows_of(Kind.CALL)
+    calls = calls[columns.parent[calls] < 0]
+    before = calls[np.maximum(np.searchsorted(calls, rows) - 1, 0)]
+    groups: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+    keys = zip(
+        *(columns.line[before].tolist(), columns.line[rows].tolist()),
+        columns.name[rows].tolist(),
+        strict=True,
+    )
+    for key, length in zip(keys, lengths.tolist(), strict=True):
+        groups[key].append(length)
+    for (first, second, _), gaps in groups.items():
+        if len(gaps) < _COUNT or np.quantile(gaps, 1 - _MOST) < _LONG:
+            continue
+        previous, line = facts.log.user_line(first), facts.log.user_line(second)
+        if line is None or not enclosing(line.file, line.number, is_loop):
+            continue
+        is_same = previous is not None and previous.file == line.file
+        yield line.file, previous.number if is_same else 0, line.number, gaps  # type: ignore[union-attr]
+
+
+def _between(file: str, previous: int, following: int) -> int:
+    """The line with the most work of Python's between two lines of a loop: of its
+    statements, or of what it goes over.
+    """
+    loop = enclosing(file, following, is_loop)[-1]
+    heads = [loop.iter] if isinstance(loop, ast.For) else []
+    statements = [s for s in loop.body if s.lineno < following]  # type: ignore[attr-defined]
+    if loop.lineno <= previous < following:
+        heads, statements = [], [s for s in statements if s.lineno > previous]
+    weights = {node.lineno: _work(file, node) for node in [*heads, *statements]}
+    return max(weights, key=lambda n: weights[n], default=following)
+
+
+def _work(file: str, node: ast.AST) -> int:
+    """How much a node does in Python: loops, comprehensions and calls, with those of
+    the functions that it calls.
+    """
+    total = 0
+    for inner in ast.walk(node):
+        total += isinstance(inner, _WORK) * (1 if isinstance(inner, ast.Call) else 3)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+            definition = definition_of(tree_of(file), inner.func.id)
+            if isinstance(definition, ast.FunctionDef):
+                total += sum(3 for n in ast.walk(definition) if isinstance(n, _WORK))
+    return total

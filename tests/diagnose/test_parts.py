@@ -1,0 +1,109 @@
+"""What rules are made of: patterns, independent loops, imports, claimed gains."""
+
+import ast
+import importlib
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pellucid.diagnose.edits import replaced_nodes
+from pellucid.diagnose.experiments import Program, measure
+from pellucid.diagnose.findings import Finding, Patch, Report
+from pellucid.diagnose.imports import Imports
+from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.patterns import Scope, filled, matches, pattern
+
+
+@pytest.mark.parametrize(
+    ("text", "replacement"),
+    [
+        ("y = torch.linalg.inv(K) @ b", "torch.linalg.solve(K, b)"),
+        ("y = K.inverse().mv(b)", "torch.linalg.solve(K, b)"),
+        ("k = torch.inverse(K)\ny = k @ b", "torch.linalg.solve(K, b)"),
+        ("k = torch.inverse(K)\nk = 2 * k\ny = k @ b", None),
+        ("y = torch.exp(K) @ b", None),
+    ],
+)
+def test_patterns_match_one_meaning_in_every_spelling(text, replacement):
+    tree = ast.parse(text)
+    match = matches(pattern("inv(_a) @ _b"), tree.body[-1].value, Scope(tree))
+    if replacement is None:
+        assert match is None
+    else:
+        found = filled("torch.linalg.solve(_a, _b)", match)
+        assert ast.unparse(found) == replacement
+
+
+def test_a_replaced_expression_within_another_is_left_to_that(tmp_path):
+    file = tmp_path / "lines.py"
+    file.write_text("x = f(\n    g(1)\n)\ny = 2\n")
+    outer = ast.parse(file.read_text()).body[0].value
+    patch = replaced_nodes(str(file), [(outer.args[0], "0"), (outer, "h(1)")])
+    assert patch.apply(file.read_text()) == "x = h(1)\ny = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for i in range(n):\n    out[i] = f(x[i])", True),
+        ("for i in range(n):\n    d = f(x[i])\n    total = total + d", True),
+        ("for a, b in zip(x, y):\n    if a > b:\n        hits += 1", True),
+        ("for i in range(n):\n    out.append(f(x[i]))", True),
+        ("for i in range(n):\n    h = f(x[i], h)", False),
+        ("for i in range(n):\n    out[i] = out[i - 1] + x[i]", False),
+        ("for i in range(n):\n    total += x[i]\n    y.append(total)", False),
+        ("for i in range(n):\n    state.mul_(x[i])", False),
+        ("for i in range(n):\n    x = order.pop()", False),
+        ("for i in range(0, n, 64):\n    out.append(f(x[i : i + 64]))", False),
+        ("while n:\n    n = f(n)", False),
+    ],
+)
+def test_iterations_are_independent_if_none_needs_another(loop, expected):
+    assert is_independent(ast.parse(loop).body[0]) is expected
+
+
+def test_imports_are_recorded_and_modules_keep_their_loaders(tmp_path, monkeypatch):
+    (tmp_path / "recorded_outer.py").write_text("import recorded_inner\n")
+    (tmp_path / "recorded_inner.py").write_text("value = 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    imports = Imports()
+    imports.start()
+    begin = time.perf_counter_ns()
+    outer = importlib.import_module("recorded_outer")
+    end = time.perf_counter_ns()
+    imports.stop()
+    assert imports not in sys.meta_path
+    assert outer.recorded_inner.value == 3
+    assert outer.__spec__.loader is outer.__loader__
+    assert type(outer.__loader__) is importlib.machinery.SourceFileLoader
+    (inside,) = imports.within(np.array([float(begin)]), np.array([float(end)]))
+    assert 0 < inside <= end - begin
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("recorded_nowhere")
+
+
+def test_a_claimed_gain_is_that_of_the_patched_copy_within_a_fifth(tmp_path):
+    script = tmp_path / "slow.py"
+    script.write_text("a = 1\n")
+
+    class Disturbed(Program):
+        """Runs of 2 s and, patched, of 0.8 s; some take longer, as others compute."""
+
+        calls = 0
+
+        def run(self, mode, patched=None, seconds=None):
+            self.calls += 1
+            extra = 0.5 if self.calls in (2, 5) else 0.03 * (self.calls % 3)
+            own = 0.8 if patched else 2.0
+            result = {"seconds": own + extra, "peak": 1, "output": ""}
+            return result | {"away": 100 * extra}
+
+    patch = Patch(str(script), ((1, 1, ("a = 2",)),))
+    finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)
+    report = Report("waste", {"waste": 1.0}, 2.0, 1, "", 1.0, [finding])
+    measure(Disturbed(str(script), []), report, time.perf_counter())
+    (kept,) = report.findings
+    assert kept.pairs == 5
+    assert kept.measured_gain[0] == pytest.approx(2.0 / 0.8, rel=0.2)
