@@ -36,15 +36,15 @@ class Plan(NamedTuple):
     """The required state of each input of a Graph, and the resulting state of each
     output.
 
-    ``numbers`` are those of the call's numbers that are sizes of a part. ``cost``
-    counts the elements that move. ``chosen`` has each step's strategy; ``joins`` says
+    ``numbers`` are those of the call's numbers that become the size of the process's
+    part. ``cost`` counts the elements that move. ``chosen`` has each step's strategy; ``joins`` says
     before which step an intermediate value is combined.
     """
 
     needs: tuple[State, ...]
     results: tuple[State, ...]
     cost: float
-    numbers: Mapping[str, int]
+    numbers: tuple[str, ...]
     chosen: tuple[Strategy, ...] = ()
     joins: tuple[tuple[int, int], ...] = ()
 
@@ -133,12 +133,12 @@ def staged_plans(
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, (), talk):
         if all(map(has_plain_sizes, flat.steps, partial.chosen)):
-            plan = _plan(flat, partial, {})
+            plan = _plan(flat, partial, ())
             found.setdefault((plan.needs, plan.results), plan)
     return sorted(found.values(), key=lambda plan: plan.cost)
 
 
-def _plan(flat: FlatGraph, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
+def _plan(flat: FlatGraph, partial: _Partial, numbers: tuple[str, ...]) -> Plan:
     needs = tuple(partial.states[number] for number in flat.inputs)
     results = tuple(partial.states[number] for number in flat.outputs)
     return Plan(needs, results, partial.cost, numbers, partial.chosen, partial.joins)

@@ -6,7 +6,7 @@ Called by ``shard.py``, once the strategies of all steps are chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pellucid_compiler.ir.expr import Expr
@@ -32,6 +32,21 @@ def has_plain_sizes(step: Step, strategy: Strategy) -> bool:
     return all(size.op == "sym" for size in split)
 
 
+def part_size(whole: int, ranks: int, place: int) -> int:
+    """The size of a process's part: parts are equal but for the last ones."""
+    step = -(-whole // ranks)
+    return max(0, min(step, whole - place * step))
+
+
+def different_places(wholes: Iterable[int], ranks: int) -> list[int]:
+    """Processes that have every combination of sizes of parts that occurs."""
+    found = {0, ranks - 1}
+    for whole in wholes:
+        last = whole // -(-whole // ranks) if whole else 0  # has the rest
+        found |= {last, last + 1}
+    return sorted(place for place in found if place < ranks)
+
+
 def local_numbers(
     graph: Graph,
     flat: FlatGraph,
@@ -39,51 +54,38 @@ def local_numbers(
     chosen: Sequence[Strategy],
     env: Mapping[str, Any],
     ranks: int,
-) -> dict[str, int] | None:
-    """The sizes that are those of a part; None if the op, run on parts, would use such
-    a size where that of the whole is meant.
+) -> tuple[str, ...] | None:
+    """The call's numbers that are sizes of a part; None if the op, run on parts, would
+    use such a size where that of the whole is meant, or refuses the size of a part.
     """
-    changed: dict[str, int] = {}
-
-    def part(size: Expr) -> int:
-        return -(-int(size_value(size, env)) // ranks)
-
+    changed: set[str] = set()
     for value, number in zip(graph.inputs, flat.inputs, strict=True):
         state = states[number]
         if isinstance(state, Split):
             size = value.shape[state.dim]
             if size.op != "sym":
                 return None
-            changed[size.attr] = part(size)
+            changed.add(size.attr)
     for step, strategy in zip(flat.steps, chosen, strict=True):
         shared = _shared_size(step.node, strategy)
         if shared is not None and shared.op == "sym":
-            changed[shared.attr] = part(shared)
+            changed.add(shared.attr)
     for requirement in graph.requirements:
         _follow(requirement.condition, changed)
-    local = {**env, **changed}
-    if not all(
-        holds(requirement.condition, local) for requirement in graph.requirements
-    ):
-        return None
-    for value, number in zip(graph.inputs, flat.inputs, strict=True):
-        if not _agrees(value.shape, states[number], env, local, part):
+    wholes = [env[name] for name in changed]
+    for place in different_places(wholes, ranks):
+        parts = _Parts(env, frozenset(changed), ranks, place)
+        if not _are_parts(graph, flat, states, chosen, parts):
             return None
-    for step, strategy in zip(flat.steps, chosen, strict=True):
-        if not _runs_on_parts(step.node, strategy, env, local, part, changed):
-            return None
-    return {name: size for name, size in changed.items() if "." not in name}
+    return tuple(sorted(name for name in changed if "." not in name))
 
 
-def _follow(condition: Expr, changed: dict[str, int]) -> None:
+def _follow(condition: Expr, changed: set[str]) -> None:
     """A size that must equal a part's size is a part's size too."""
-    if condition.op != "eq" or any(side.op != "sym" for side in condition.args):
-        return
-    first, second = (side.attr for side in condition.args)
-    if first in changed:
-        changed.setdefault(second, changed[first])
-    elif second in changed:
-        changed[first] = changed[second]
+    if condition.op == "eq" and all(side.op == "sym" for side in condition.args):
+        names = {side.attr for side in condition.args}
+        if names & changed:
+            changed |= names
 
 
 def holds(condition: Expr, env: Mapping[str, Any]) -> bool:
@@ -94,6 +96,53 @@ def holds(condition: Expr, env: Mapping[str, Any]) -> bool:
         return True
 
 
+class _Parts:
+    """The sizes on one process."""
+
+    def __init__(
+        self, env: Mapping[str, Any], changed: frozenset[str], ranks: int, place: int
+    ) -> None:
+        self.env, self.changed, self.ranks, self.place = env, changed, ranks, place
+        own = {name: part_size(env[name], ranks, place) for name in changed}
+        self.local = {**env, **own}
+
+    def agree(self, shape: Sequence[Expr], state: State) -> bool:
+        """Whether a value has the right sizes when the op runs on parts."""
+        for dim, size in enumerate(shape):
+            is_split = isinstance(state, Split) and state.dim == dim
+            try:
+                expected = int(size_value(size, self.env))
+                if is_split:
+                    expected = part_size(expected, self.ranks, self.place)
+                if size_value(size, self.local) != expected:
+                    return False
+            except KeyError:  # that depends on data
+                if is_split:
+                    return False
+        return True
+
+    def are_in(self, exprs: Iterable[Expr]) -> bool:
+        """Whether sizes of parts are in the expressions."""
+        return any(e.attr in self.changed for e in symbols(*exprs))
+
+
+def _are_parts(
+    graph: Graph,
+    flat: FlatGraph,
+    states: Mapping[int, State],
+    chosen: Sequence[Strategy],
+    parts: _Parts,
+) -> bool:
+    """Whether every value has the sizes of its state when the Graph runs on parts."""
+    if not all(holds(r.condition, parts.local) for r in graph.requirements):
+        return False
+    inputs = zip(graph.inputs, flat.inputs, strict=True)
+    steps = zip(flat.steps, chosen, strict=True)
+    return all(parts.agree(v.shape, states[k]) for v, k in inputs) and all(
+        _runs_on_parts(step.node, strategy, parts) for step, strategy in steps
+    )
+
+
 def _shared_size(node: Node, strategy: Strategy) -> Expr | None:
     if strategy.axis is not None:
         return node.attrs.extents[strategy.axis]  # type: ignore[no-any-return]
@@ -102,47 +151,20 @@ def _shared_size(node: Node, strategy: Strategy) -> Expr | None:
     return None
 
 
-def _agrees(
-    shape: Sequence[Expr],
-    state: State,
-    env: Mapping[str, Any],
-    local: Mapping[str, Any],
-    part: Any,
-) -> bool:
-    """Whether a value has the right sizes when the op runs on parts."""
-    for dim, size in enumerate(shape):
-        is_split = isinstance(state, Split) and state.dim == dim
-        try:
-            expected = part(size) if is_split else size_value(size, env)
-            if size_value(size, local) != expected:
-                return False
-        except KeyError:  # that depends on data
-            if is_split:
-                return False
-    return True
-
-
-def _runs_on_parts(
-    node: Node,
-    strategy: Strategy,
-    env: Mapping[str, Any],
-    local: Mapping[str, Any],
-    part: Any,
-    changed: Mapping[str, int],
-) -> bool:
+def _runs_on_parts(node: Node, strategy: Strategy, parts: _Parts) -> bool:
     attrs = node.attrs
     if node.primitive is LOOP:
         axis = None if strategy.axis is None else Split(strategy.axis)
-        if not _agrees(attrs.extents, axis, env, local, part):
-            return False
-        if not _agrees(attrs.shape, strategy.result, env, local, part):
-            return False
-        return not any(s.attr in changed for s in symbols(*loop_bodies(attrs)))
+        return (
+            parts.agree(attrs.extents, axis)
+            and parts.agree(attrs.shape, strategy.result)
+            and not parts.are_in(loop_bodies(attrs))
+        )
     if node.primitive is RESHAPE:
-        return _agrees(attrs.shape, strategy.result, env, local, part)
+        return parts.agree(attrs.shape, strategy.result)
     exprs = node.primitive.exprs(attrs)
     inner = [e for body in node.primitive.bodies(attrs) for e in _graph_exprs(body)]
-    return not any(s.attr in changed for s in symbols(*exprs, *inner))
+    return not parts.are_in([*exprs, *inner])
 
 
 def _graph_exprs(graph: Graph) -> Iterator[Expr]:

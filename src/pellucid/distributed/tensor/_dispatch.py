@@ -244,7 +244,7 @@ def _rule(call: _Call) -> _rules.Shared | None:
     return _rules.share(
         *(call.op.name, call.op.overload, args, kwargs),
         [spec.placements for spec in call.specs],
-        call.mesh.shape,
+        *(call.mesh.shape, call.mesh.get_coordinate()),
         0 if call.op.is_written else -1,
         call.has_gradient,
     )
