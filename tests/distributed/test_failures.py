@@ -47,7 +47,8 @@ def rank_is_killed(rank, size):
         os.kill(os.getpid(), signal.SIGKILL)
     with pytest.raises(dist.DistBackendError) as raised:
         dist.all_reduce(torch.ones(100_000))
-    assert re.search(r"it had finished #\d+, all_reduce float32\[7\]", str(raised.value))
+    finished = r"it had finished #\d+, all_reduce float32\[7\]"
+    assert re.search(finished, str(raised.value))
     assert f"rank {size - 1} (" in str(raised.value)
     assert f"pid {pids[-1]}) has ended" in str(raised.value)
     with pytest.raises(dist.DistBackendError):

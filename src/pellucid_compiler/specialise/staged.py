@@ -34,6 +34,7 @@ from pellucid_compiler.ir.expr import (
     select,
 )
 from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.primitives import LIBRARY, SCAN
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.ir.traversal import rewrite, symbols
 from pellucid_compiler.specialise.derived_names import DIGEST
@@ -111,8 +112,9 @@ class _Source(NamedTuple):
         if number in self.flat.inputs:
             state = self.plan.needs[self.flat.inputs.index(number)]
         for step in range(place):
-            if number in self.flat.steps[step].outputs:
-                state = self.plan.chosen[step].result
+            made = self.flat.steps[step].outputs
+            if number in made:
+                state = self.plan.chosen[step].results[made.index(number)]
         joined = [k for k, other in self.plan.joins if other == number and k <= place]
         return None if joined else state
 
@@ -180,7 +182,7 @@ def _call(source: _Source, place: int, description: bytes) -> StageCall:
     combines = {}
     for number in stage.joins:
         made = [k for k, s in enumerate(source.flat.steps) if number in s.outputs]
-        result = source.plan.chosen[made[0]].result
+        (result,) = source.plan.chosen[made[0]].results  # of a loop
         assert isinstance(result, Joined)
         combines[number] = result.combine
     return StageCall(
@@ -245,7 +247,7 @@ def _stage_op(source: _Source, place: int, description: bytes) -> Op:
     result = f"({results})" if len(body.stage.outputs) > 1 else results
     digest = hashlib.sha256(description).hexdigest()[:DIGEST]
     given = ", ".join([*tensors, *sizes, *numbers])
-    return Op(body, f"stage_{digest}({given}) -> {result}", "loop", Options())
+    return Op(body, f"stage_{digest}({given}) -> {result}", body.kind, Options())
 
 
 class _Body:
@@ -257,7 +259,7 @@ class _Body:
         self.sizes: dict[tuple[str, str], Size] = {}
         self.numbers: list[str] = []
         told = {
-            (self._kind(number, dim), size.attr)
+            (self._size_kind(number, dim), size.attr)
             for number in stage.inputs
             for dim, size in enumerate(source.flat.values[number].shape)
             if size.op == "sym"
@@ -272,7 +274,16 @@ class _Body:
                 elif e.attr not in self.numbers:
                     self.numbers.append(e.attr)
 
-    def _kind(self, number: int, dim: int) -> str:
+    @property
+    def kind(self) -> str:
+        """The op's kind: that of its steps that are no loops."""
+        steps = [self.source.flat.steps[place].node for place in self.stage.steps]
+        found = {node.primitive.name for node in steps} & {SCAN.name, LIBRARY.name}
+        if len(found) > 1:
+            return "data_dependent"  # may contain both
+        return found.pop() if found else "loop"
+
+    def _size_kind(self, number: int, dim: int) -> str:
         return "part" if self.states[number] == Split(dim) else "whole"
 
     def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
@@ -317,7 +328,9 @@ class _Body:
             for dim, (size, actual) in enumerate(zip(shape, tensor.shape, strict=True)):
                 if size.op != "sym":
                     continue
-                known = names.setdefault((self._kind(number, dim), size.attr), actual)
+                known = names.setdefault(
+                    (self._size_kind(number, dim), size.attr), actual
+                )
                 require(make("eq", known, actual), "the parts differ in size")
         names.update(zip(self.sizes, rest.pop(0) if self.sizes else (), strict=True))
         numbers = rest.pop(0) if self.numbers else ()
@@ -331,8 +344,9 @@ def _part_sizes(step: Step, strategy: Strategy) -> list[Expr]:
     found = []
     if strategy.axis is not None:
         found.append(step.node.attrs.extents[strategy.axis])
-    if isinstance(strategy.result, Split):
-        found.append(step.node.attrs.shape[strategy.result.dim])
+    for state in strategy.results:
+        if isinstance(state, Split):
+            found.append(step.node.attrs.shape[state.dim])
     return found
 
 
@@ -360,10 +374,9 @@ def _attrs(
         return (*sizes[:place], part, *sizes[place + 1 :])
 
     old = step.node.attrs
-    if isinstance(strategy.result, Split):
-        attrs = attrs._replace(
-            shape=with_part(attrs.shape, old.shape, strategy.result.dim)
-        )
+    for state in strategy.results:
+        if isinstance(state, Split):
+            attrs = attrs._replace(shape=with_part(attrs.shape, old.shape, state.dim))
     if strategy.axis is not None:
         attrs = attrs._replace(
             extents=with_part(attrs.extents, old.extents, strategy.axis)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph, Node
-from pellucid_compiler.ir.primitives import LOOP, RESHAPE
+from pellucid_compiler.ir.primitives import LIBRARY, LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
@@ -25,8 +25,9 @@ def has_plain_sizes(step: Step, strategy: Strategy) -> bool:
         for value, state in zip(step.node.inputs, strategy.needs, strict=True)
         if isinstance(state, Split)
     ]
-    if isinstance(strategy.result, Split):
-        split += [value.shape[strategy.result.dim] for value in step.node.outputs]
+    for value, state in zip(step.node.outputs, strategy.results, strict=True):
+        if isinstance(state, Split):
+            split.append(value.shape[state.dim])
     if strategy.axis is not None:
         split.append(step.node.attrs.extents[strategy.axis])
     return all(size.op == "sym" for size in split)
@@ -66,10 +67,7 @@ def local_numbers(
             if size.op != "sym":
                 return None
             changed.add(size.attr)
-    for step, strategy in zip(flat.steps, chosen, strict=True):
-        shared = _shared_size(step.node, strategy)
-        if shared is not None and shared.op == "sym":
-            changed.add(shared.attr)
+    changed |= set(_shared_sizes(flat, chosen))
     for requirement in graph.requirements:
         _follow(requirement.condition, changed)
     wholes = [env[name] for name in changed]
@@ -143,12 +141,19 @@ def _are_parts(
     )
 
 
-def _shared_size(node: Node, strategy: Strategy) -> Expr | None:
-    if strategy.axis is not None:
-        return node.attrs.extents[strategy.axis]  # type: ignore[no-any-return]
-    if strategy.dim is not None:
-        return node.attrs.shape[strategy.dim]  # type: ignore[no-any-return]
-    return None
+def _shared_sizes(flat: FlatGraph, chosen: Sequence[Strategy]) -> Iterator[str]:
+    """The names of the sizes of shared axes."""
+    for step, strategy in zip(flat.steps, chosen, strict=True):
+        attrs = step.node.attrs
+        if strategy.step is not None:
+            yield from _shared_sizes(FlatGraph(attrs.step), strategy.step[1])
+        elif strategy.axis is not None or strategy.dim is not None:
+            is_axis = strategy.axis is not None
+            size = (attrs.extents if is_axis else attrs.shape)[
+                strategy.axis if is_axis else strategy.dim
+            ]
+            if size.op == "sym":
+                yield size.attr
 
 
 def _runs_on_parts(node: Node, strategy: Strategy, parts: _Parts) -> bool:
@@ -157,11 +162,20 @@ def _runs_on_parts(node: Node, strategy: Strategy, parts: _Parts) -> bool:
         axis = None if strategy.axis is None else Split(strategy.axis)
         return (
             parts.agree(attrs.extents, axis)
-            and parts.agree(attrs.shape, strategy.result)
+            and parts.agree(attrs.shape, strategy.results[0])
             and not parts.are_in(loop_bodies(attrs))
         )
     if node.primitive is RESHAPE:
-        return parts.agree(attrs.shape, strategy.result)
+        return parts.agree(attrs.shape, strategy.results[0])
+    if strategy.step is not None:
+        states, chosen = strategy.step
+        flat = FlatGraph(attrs.step)
+        return parts.agree([attrs.length], None) and _are_parts(
+            attrs.step, flat, states, chosen, parts
+        )
+    if node.primitive is LIBRARY:
+        pairs = zip(node.outputs, strategy.results, strict=True)
+        return all(parts.agree(value.shape, state) for value, state in pairs)
     exprs = node.primitive.exprs(attrs)
     inner = [e for body in node.primitive.bodies(attrs) for e in _graph_exprs(body)]
     return not parts.are_in([*exprs, *inner])

@@ -35,8 +35,8 @@ class Shared(NamedTuple):
 
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
     dims whose processes do different work. ``numbers``: this process's sizes that
-    differ from the call's, by argument. ``results``: placements and shapes of the outputs. ``plans``: of each mesh
-    dim, for the loops of ``graph``.
+    differ from the call's, by argument. ``results``: placements and shapes of the
+    outputs. ``plans``: of each mesh dim, for the loops of ``graph``.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
