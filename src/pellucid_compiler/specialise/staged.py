@@ -10,6 +10,7 @@ transforms/shard.py, transforms/stages.py.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -40,6 +41,7 @@ from pellucid_compiler.ir.traversal import rewrite, symbols
 from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.requests import decode_argument, encode_argument
+from pellucid_compiler.specialise.symbols import graph_symbols
 from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard import Plan, staged_plans
@@ -289,7 +291,9 @@ class _Body:
     def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
         """The symbols of a step, and their kinds."""
         step, strategy = self._step(place)
-        for e in symbols(*step.node.primitive.exprs(step.node.attrs)):
+        primitive, attrs = step.node.primitive, step.node.attrs
+        inside = map(graph_symbols, primitive.bodies(attrs))
+        for e in itertools.chain(symbols(*primitive.exprs(attrs)), *inside):
             yield "whole", e
         for size in _part_sizes(step, strategy):
             yield "part", size

@@ -306,7 +306,8 @@ def _reshape_strategies(
     (value,) = node.inputs
     before = shape_value(value.shape, env)
     after = shape_value(node.attrs.shape, env)
-    yield Strategy((Joined("sum"),), (Joined("sum"),))
+    if value.dtype != "bool":
+        yield Strategy((Joined("sum"),), (Joined("sum"),))
     for merged, parted in _groups(before, after):
         sources = [dim for dim in merged if before[dim] != 1] or list(merged)
         targets = [dim for dim in parted if after[dim] != 1] or list(parted)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pellucid_compiler.ir.expr import Expr
-from pellucid_compiler.ir.graph import Graph, Node
-from pellucid_compiler.ir.primitives import LIBRARY, LOOP, RESHAPE
+from pellucid_compiler.ir.graph import Graph, Node, Requirement
+from pellucid_compiler.ir.primitives import CALL, LIBRARY, LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
@@ -78,6 +78,14 @@ def local_numbers(
     return tuple(sorted(name for name in changed if "." not in name))
 
 
+def _requirements(graph: Graph) -> Iterator[Requirement]:
+    """Those of the Graph and of the Graphs that it calls, which name the same sizes."""
+    yield from graph.requirements
+    for node in graph.nodes:
+        if node.primitive is CALL:
+            yield from _requirements(node.attrs.body)
+
+
 def _follow(condition: Expr, changed: set[str]) -> None:
     """A size that must equal a part's size is a part's size too."""
     if condition.op == "eq" and all(side.op == "sym" for side in condition.args):
@@ -132,7 +140,7 @@ def _are_parts(
     parts: _Parts,
 ) -> bool:
     """Whether every value has the sizes of its state when the Graph runs on parts."""
-    if not all(holds(r.condition, parts.local) for r in graph.requirements):
+    if not all(holds(r.condition, parts.local) for r in _requirements(graph)):
         return False
     inputs = zip(graph.inputs, flat.inputs, strict=True)
     steps = zip(flat.steps, chosen, strict=True)

@@ -55,6 +55,9 @@ class Library(Primitive):
     def infer(self, inputs: Sequence[Value], attrs: LibraryAttrs) -> list[OutputType]:
         return ROUTINES[attrs.routine].infer(*inputs, **dict(attrs.options))
 
+    def exprs(self, attrs: LibraryAttrs) -> list[Expr]:
+        return [value for _, value in attrs.options if isinstance(value, Expr)]
+
     def evaluate(self, node: Node, args: list[Any], env: dict[str, Any]) -> list[Any]:
         attrs: LibraryAttrs = node.attrs
         options = {
