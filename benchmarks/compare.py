@@ -45,16 +45,23 @@ def main() -> None:
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(best, indent=1))
     if options.record and not (artefacts := oversubscribed(best)):
-        others = max(0.0, os.getloadavg()[1] - 1)  # one of them is this process
         results.record(
             options.record,
             rounded(best),
             rounds=options.rounds,
             threads=options.threads,
-            load=f"{others:.1f} processes on {os.cpu_count()} cores",
+            load=load(),
         )
     elif options.record:
         sys.exit(f"not recorded, the machine is too busy: {', '.join(artefacts)}")
+
+
+def load() -> str:
+    """What other processes wanted meanwhile, and whether they had to wait."""
+    others = max(0.0, os.getloadavg()[1] - 1)  # one of them is this process
+    shown = f"{others:.1f} processes on {os.cpu_count()} cores"
+    is_ahead = os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR)
+    return f"{shown}, behind the measured ones (chrt -r 1)" if is_ahead else shown
 
 
 def oversubscribed(best: dict[str, dict[str, float]]) -> list[str]:

@@ -307,9 +307,14 @@ def candidates(op, dtype):
         yield arguments(op, Drawing(op, kind, positive), shapes, len(shapes[0]))
 
 
-@cache
 def calls(name, dtype="float64"):
-    """Up to two (args, call, traced, outputs) of an op with finite outputs."""
+    """Up to two (call, traced, tensors, outputs) of an op with finite outputs."""
+    return [found for _, *found in samples(name, dtype)]
+
+
+@cache
+def samples(name, dtype="float64"):
+    """``calls``, each after its arguments."""
     op = REGISTRY[name]
     found, keys = [], set()
     for args in candidates(op, dtype):
@@ -326,7 +331,7 @@ def calls(name, dtype="float64"):
             continue
         if all(np.isfinite(o).all() for o in outputs if o.dtype.kind == "f"):
             keys.add(call.key)
-            found.append((call, traced, [*call.tensors, *words], outputs))
+            found.append((args, call, traced, [*call.tensors, *words], outputs))
         if len(found) == MAX_CALLS:
             break
     return found

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
 // Yields before sleeping: an answer to a short call arrives sooner than a sleeping thread wakes.
-constexpr int kYields = 16;
+constexpr int kYields = 64;
 
 [[noreturn]] void fail(int code) { throw std::system_error(code, std::generic_category(), "the connection"); }
 

@@ -113,12 +113,18 @@ struct Combiner {
   std::span<const double> factors;
   T* out;
 
-  const T* source(size_t rank) const { return reinterpret_cast<const T*>(sources[rank]); }
-
-  W load(size_t rank, int64_t i) const {
-    const W value = static_cast<W>(source(rank)[i]);
-    if constexpr (reduction == Reduction::PremulSum) return scaled(value, factors[rank]);
-    return value;
+  // One rank's operand.
+  struct Operand {
+    const T* values;
+    double factor;
+    W operator[](int64_t i) const {
+      const W value = static_cast<W>(values[i]);
+      if constexpr (reduction == Reduction::PremulSum) return scaled(value, factor);
+      return value;
+    }
+  };
+  Operand operand(size_t rank) const {
+    return {reinterpret_cast<const T*>(sources[rank]), reduction == Reduction::PremulSum ? factors[rank] : 1.0};
   }
 
   T finish(W value) const {
@@ -128,12 +134,21 @@ struct Combiner {
 
   static W joined(W a, W b) { return join<reduction, W>(a, b); }
 
+  // `out` may be one of the operands, of which each element is read before it is written: the loop may be vectorised.
+  template <class Value>
+  void for_each(int64_t count, Value value) const {
+    T* const target = out;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) target[i] = finish(value(i));
+  }
+
   void run(int64_t count) const {
     if (sources.size() == 2)
-      for (int64_t i = 0; i < count; ++i) out[i] = finish(joined(load(0, i), load(1, i)));
+      for_each(count, [a = operand(0), b = operand(1)](int64_t i) { return joined(a[i], b[i]); });
     else if (sources.size() == 4)
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = finish(joined(joined(load(0, i), load(1, i)), joined(load(2, i), load(3, i))));
+      for_each(count, [a = operand(0), b = operand(1), c = operand(2), d = operand(3)](int64_t i) {
+        return joined(joined(a[i], b[i]), joined(c[i], d[i]));
+      });
     else
       for (int64_t begin = 0; begin < count; begin += kBlock) run_block(begin, std::min(kBlock, count - begin));
   }
@@ -148,7 +163,8 @@ struct Combiner {
       for (int64_t i = 0; i < length; ++i) current[i] = joined(levels[level][i], current[i]);
     };
     for (size_t rank = 0; rank < sources.size(); ++rank) {
-      for (int64_t i = 0; i < length; ++i) current[i] = load(rank, begin + i);
+      const Operand own = operand(rank);
+      for (int64_t i = 0; i < length; ++i) current[i] = own[begin + i];
       int level = 0;
       for (; filled >> level & 1; ++level) add_level(level);
       filled = static_cast<uint64_t>(rank) + 1;

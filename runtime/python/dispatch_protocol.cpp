@@ -170,7 +170,7 @@ void dispatch_to_python(OpCall& call, void*) {
   if (parts.run(call)) return;
   const RepeatRequest request;
   ask_python(call);
-  if (PyObject* moves = request.moves()) parts.remember(call, moves);
+  if (PyObject* given = request.given()) parts.remember(call, given);
 }
 
 void ask_python(OpCall& call) {

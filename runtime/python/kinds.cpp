@@ -163,7 +163,7 @@ void run_on_components(OpCall& call, void* context) {
   const Object returned = own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
   if (returned.get() == Py_NotImplemented) return run_inside(call);
   unpack_results(call, returned.get());
-  if (PyObject* moves = request.moves()) parts.remember(call, moves);
+  if (PyObject* given = request.given()) parts.remember(call, given);
 }
 
 std::vector<Tensor> tensors_of(PyObject* list) {

@@ -18,7 +18,7 @@ constexpr int64_t kReleaseThreshold = 32768;  // for parts with more elements, t
 
 PyTypeObject* part_type = nullptr;  // never freed
 Py_ssize_t part_offset, spec_offset;
-thread_local PyObject* requested_moves = nullptr;  // owned
+thread_local PyObject* requested = nullptr;  // owned
 
 bool is_part(const TensorImpl& tensor) {
   return tensor.python && Py_TYPE(static_cast<PyObject*>(tensor.python)) == part_type;
@@ -74,6 +74,17 @@ class ObjectParts final : public PartHolder {
   bool records_again() const override { return true; }
 };
 
+// An int, or a sequence of them.
+std::vector<int64_t> integers_of(PyObject* given) {
+  if (PyLong_Check(given)) return {PyLong_AsLongLong(given)};
+  const Object items = own(PySequence_Tuple(given));
+  std::vector<int64_t> found;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(items.get()); ++k)
+    found.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(items.get(), k)));
+  if (PyErr_Occurred()) raise_python();
+  return found;
+}
+
 // In this scope, ops on parts are recorded for gradients, although the call is below autograd.
 class RecordAgain {
  public:
@@ -98,6 +109,11 @@ struct PartCall::Known {
   std::vector<Object> specs;        // whose addresses are in the words
   std::vector<WholeFacts> results;  // empty for an in-place op
   std::vector<Object> moves;        // of each part, or null; none where all stay
+  struct Numbers {
+    size_t argument;
+    std::vector<int64_t> integers;
+  };
+  std::vector<Numbers> numbers;  // integers of arguments that differ on the parts
 };
 
 // A set of the cache (set-associative): calls with the same hash do not evict each other at once.
@@ -179,6 +195,10 @@ bool PartCall::run(OpCall& call) {
   {
     const RecordAgain scope(holder_.records_again());
     move_parts(*known, call.num_args);
+    for (const auto& [argument, integers] : known->numbers) {
+      Value& value = values_[argument];
+      value = value.tag == Tag::IntList ? Value::of(std::span(integers)) : Value::of_int(integers[0]);
+    }
     if (elements_ > kReleaseThreshold) {
       const ReleaseGil release;
       dispatch(on_parts);
@@ -218,7 +238,8 @@ void PartCall::move_parts(const Known& known, int num_args) {
   }
 }
 
-void PartCall::remember(const OpCall& call, PyObject* moves) const {
+void PartCall::remember(const OpCall& call, PyObject* request) const {
+  PyObject *moves = PyTuple_GET_ITEM(request, 0), *numbers = PyTuple_GET_ITEM(request, 1);
   const auto num_moves = static_cast<size_t>(PyTuple_GET_SIZE(moves));
   if (num_moves && num_moves != held_.size()) return;
   if (!is_complete_ || call.op->variant == Variant::Out || owner_of(*call.op)) return;
@@ -236,14 +257,19 @@ void PartCall::remember(const OpCall& call, PyObject* moves) const {
     PyObject* move = PyTuple_GET_ITEM(moves, static_cast<Py_ssize_t>(k));
     known->moves.push_back(move == Py_None ? Object() : Object::borrow(move));
   }
+  for (int k = 0; k < call.num_args && numbers != Py_None; ++k) {
+    const std::string& name = call.op->schema.arguments[static_cast<size_t>(k)].name;
+    PyObject* given = PyDict_GetItemString(numbers, name.c_str());
+    if (given) known->numbers.push_back({static_cast<size_t>(k), integers_of(given)});
+  }
   Set& set = set_of(hash_);
   set.ways[set.oldest] = std::move(known);
   set.oldest = (set.oldest + 1) % set.ways.size();
 }
 
-RepeatRequest::RepeatRequest() : outer_(std::exchange(requested_moves, nullptr)) {}
-RepeatRequest::~RepeatRequest() { Py_XDECREF(std::exchange(requested_moves, outer_)); }
-PyObject* RepeatRequest::moves() const { return requested_moves; }
+RepeatRequest::RepeatRequest() : outer_(std::exchange(requested, nullptr)) {}
+RepeatRequest::~RepeatRequest() { Py_XDECREF(std::exchange(requested, outer_)); }
+PyObject* RepeatRequest::given() const { return requested; }
 
 bool has_parts(const OpCall& call) {
   if (!part_type) return false;
@@ -272,17 +298,20 @@ PyObject* set_part_class(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* repeat_on_parts(PyObject*, PyObject* moves) {
-  Py_XDECREF(std::exchange(requested_moves, new_reference(moves)));
+PyObject* repeat_on_parts(PyObject*, PyObject* moves, PyObject* numbers) {
+  PyObject* given = PyTuple_Pack(2, moves, numbers ? numbers : Py_None);
+  if (!given) return nullptr;
+  Py_XDECREF(std::exchange(requested, given));
   return none();
 }
 
 PyMethodDef functions[] = {
     {"_set_part_class", set_part_class, METH_VARARGS,
      "_set_part_class(cls, part, spec): the class of tensors held in parts, and its slots."},
-    {"_repeat_on_parts", repeat_on_parts, METH_VARARGS,
-     "_repeat_on_parts(*moves), in its __torch_dispatch__: the call ran on the parts as they are, or as a function or "
-     "None for each moves it; others like it run so too."},
+    {"_repeat_on_parts", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(repeat_on_parts)),
+     METH_VARARGS | METH_KEYWORDS,
+     "_repeat_on_parts(*moves, **numbers), in its __torch_dispatch__: the call ran on the parts as they are, or as a "
+     "function or None for each moves it, with other integers for the arguments named; others like it run so too."},
     {},
 };
 

@@ -54,9 +54,9 @@ class PartCall {
 
   // False, with nothing done, if no such call is cached.
   bool run(OpCall& call);
-  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are. `moves`:
-  // what to call with each part first, or None; an empty tuple where all stay.
-  void remember(const OpCall& call, PyObject* moves) const;
+  // `call` has run, by what `_repeat_on_parts` was called in: its results say what those of the next call are.
+  // `request`: the arguments of `_repeat_on_parts`.
+  void remember(const OpCall& call, PyObject* request) const;
 
  private:
   struct Known;
@@ -87,8 +87,8 @@ class RepeatRequest {
   RepeatRequest(const RepeatRequest&) = delete;
   RepeatRequest& operator=(const RepeatRequest&) = delete;
 
-  // What it was called with, borrowed; null: it was not called.
-  PyObject* moves() const;
+  // The (arguments, keywords) that it was called with, borrowed; null: it was not called.
+  PyObject* given() const;
 
  private:
   PyObject* const outer_;

@@ -82,6 +82,18 @@ class Branches(nn.Module):
         return (self.left if goes_left else self.right)(x)
 
 
+class Chain(nn.Module):
+    """Uses one of two layers, or both."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x, uses_both):
+        y = self.first(x)
+        return self.second(y) if uses_both else y
+
+
 def rank_skips_parameters(rank, size):
     x = torch.ones(4, 2)
     model = DDP(Branches(), find_unused_parameters=True)
@@ -89,6 +101,14 @@ def rank_skips_parameters(rank, size):
     assert model.module.never.weight.grad is None
     assert model.module.left.bias.grad.tolist() == [4 / size] * 2
     assert model.module.right.bias.grad.tolist() == [4 * (size - 1) / size] * 2
+    chain = DDP(Chain(), find_unused_parameters=True, bucket_cap_mb=1e-5)
+    for step in range(3):  # buckets are full in the pass of one rank only
+        chain.zero_grad()
+        chain(x, rank == 0 or step == 2).sum().backward()
+        copies = [None] * size
+        gradients = [p.grad.tolist() for p in chain.parameters()]
+        dist.all_gather_object(copies, gradients)
+        assert copies == [gradients] * size
     strict = DDP(Branches())
     strict(x, True).sum().backward()
     with pytest.raises(RuntimeError, match=r"finished reduction.*\s*.*right.weight"):

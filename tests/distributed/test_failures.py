@@ -42,11 +42,13 @@ def rank_calls_differently(rank, size):
 def rank_is_killed(rank, size):
     pids = [None] * size
     dist.all_gather_object(pids, os.getpid())
+    dist.all_reduce(torch.ones(7))
     if rank == size - 1:
         os.kill(os.getpid(), signal.SIGKILL)
     with pytest.raises(dist.DistBackendError) as raised:
-        for _ in range(2):
-            dist.all_reduce(torch.ones(100_000))
+        dist.all_reduce(torch.ones(100_000))
+    finished = r"it had finished #\d+, all_reduce float32\[7\]"
+    assert re.search(finished, str(raised.value))
     assert f"rank {size - 1} (" in str(raised.value)
     assert f"pid {pids[-1]}) has ended" in str(raised.value)
     with pytest.raises(dist.DistBackendError):

@@ -56,9 +56,14 @@ def test_a_killed_rank_restarts_all_and_is_reported(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "killed by SIGKILL; restart 1 of 1" in done.stderr
     assert "[default1]:1 of 2 ('1', '2') attempt 1" in done.stdout
-    assert "has ended, killed by SIGKILL" in done.stderr  # rank 0's error
     (log,) = logs.glob("*/attempt_1/1/stdout.log")
     assert log.read_text().startswith("1 of 2")
+
+
+def test_other_ranks_are_told_how_a_rank_was_killed(tmp_path):
+    done = launch(tmp_path, "--nproc-per-node=2", program=["kill"])
+    assert done.returncode == 1
+    assert "has ended, killed by SIGKILL; it had finished #" in done.stderr
 
 
 def test_the_first_failure_is_reported_with_its_traceback(tmp_path):

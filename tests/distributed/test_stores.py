@@ -1,11 +1,13 @@
 """Stores: shared values and waiting."""
 
 import datetime
+import itertools
 import threading
 
 import pytest
 
 from pellucid import distributed as dist
+from pellucid.distributed._stores.watched_store import WatchedStore
 
 SHORT = datetime.timedelta(milliseconds=50)
 
@@ -69,6 +71,36 @@ def test_clients_of_a_tcp_store_see_its_values():
     client.set("k", "v" * 100000)
     assert master.get("k") == client.get("k") == b"v" * 100000
     assert client.add("n", 1) == 1 and master.add("n", 1) == 2
+
+
+def test_part_of_a_record_that_a_killed_process_wrote_is_removed(tmp_path):
+    path = tmp_path / "log"
+    store = dist.FileStore(str(path), -1)
+    before = path.read_bytes()
+    store.set("lost", "x" * 100)
+    whole = path.read_bytes()
+    for length in range(len(before) + 1, len(whole)):
+        path.write_bytes(whole[:length])
+        other = dist.FileStore(str(path), -1)
+        other.set("k", f"{length}")
+        assert not other.check(["lost"])
+        assert dist.FileStore(str(path), -1).get("k") == b"%d" % length
+
+
+def test_a_rank_that_took_the_store_with_it_is_named():
+    class Gone(dist.HashStore):
+        def _request(self, name, fields, timeout):
+            raise dist.DistNetworkError("the store has gone")
+
+    checks = itertools.count()
+
+    def check():  # the rank's end is noticed a little later
+        if next(checks) > 2:
+            raise dist.DistBackendError("rank 0 has ended")
+
+    store = WatchedStore("group", Gone(), check)
+    with pytest.raises(dist.DistBackendError, match="rank 0 has ended"):
+        store.get("k")
 
 
 def test_a_taken_port_is_named():

@@ -50,6 +50,8 @@ def rank_computes(rank, size):
         close(b.grad.full_tensor(), whole_b.grad)
     rank_moves(mesh, rank, size)
     rank_refuses(mesh)
+    rank_runs_examples(mesh)
+    rank_sees_whole_sizes(mesh)
     rank_repeats(mesh)
     rank_combines_inside(mesh)
     rank_asks_for_gradients(mesh)
@@ -86,6 +88,46 @@ def rank_refuses(mesh):
     noisy = F.dropout(distribute_tensor(torch.ones(64, 64), mesh, [Shard(0)]))
     whole = noisy.full_tensor()
     assert not torch.equal(whole[:32] == 0, whole[32:] == 0)
+
+
+def rank_runs_examples(mesh):
+    """Scans and routines are shared by their examples, also in backward."""
+    x = torch.randn(4, 3, 3)
+    for call in (
+        lambda x: x.cumsum(1),
+        lambda x: x.logcumsumexp(2),
+        lambda x: x.sort(2)[0],
+        lambda x: x.topk(2, 1)[0],
+        torch.linalg.det,
+        torch.linalg.svdvals,
+        lambda x: torch.fft.rfft(x, dim=2).abs(),
+    ):
+        a = distribute_tensor(x.clone().requires_grad_(), mesh, [Shard(0)])
+        whole = x.clone().requires_grad_()
+        made, expected = call(a), call(whole)
+        assert made.placements == (Shard(0),), call
+        close(made.full_tensor(), expected)
+        made.pow(2).sum().backward()
+        expected.pow(2).sum().backward()
+        close(a.grad.full_tensor(), whole.grad)
+
+
+def rank_sees_whole_sizes(mesh):
+    """A dim of one element on a process has more in the whole, and a part of a sum may
+    be no integer.
+    """
+    x = torch.arange(6.0).view(2, 3)
+    for placement in (Shard(0), Shard(1)):
+        a = distribute_tensor(x, mesh, [placement])
+        for call in (torch.squeeze, lambda x: x.squeeze(0), lambda x: x + x[:1]):
+            made = call(a).full_tensor()
+            assert torch.equal(made, call(x)), (call, placement)
+    for call in (torch.any, torch.all, lambda x: x.any(0), lambda x: x.all(1)):
+        made = call(distribute_tensor(x, mesh, [Shard(0)])).full_tensor()
+        assert torch.equal(made, call(x))
+    half = DTensor.from_local(torch.full((2,), 0.5), mesh, [Partial()])
+    assert half.long().full_tensor().tolist() == [1, 1]
+    assert half.double().placements == (Partial(),)
 
 
 def split_calls():
@@ -234,6 +276,8 @@ def rank_repeats(mesh):
     x = torch.randn(4, 6)
     a = distribute_tensor(x, mesh, [Shard(0)])
     whole = distribute_tensor(x, mesh, [Replicate()])
+    y = torch.randn(3)  # the processes have parts of different sizes
+    uneven = distribute_tensor(y, mesh, [Shard(0)])
     for call, expected in (
         (lambda: a + a, x + x),
         (lambda: a * 3.0, x * 3.0),
@@ -242,6 +286,10 @@ def rank_repeats(mesh):
         (lambda: a.amax(1), x.amax(1)),
         (lambda: whole.sum(0), x.sum(0)),
         (lambda: F.layer_norm(a, (6,)), F.layer_norm(x, (6,))),
+        (lambda: a.view(4, 2, 3), x.view(4, 2, 3)),
+        (lambda: a.view(2, 12), x.view(2, 12)),
+        (lambda: uneven.expand(2, 3), y.expand(2, 3)),
+        (lambda: uneven.view(3, 1), y.view(3, 1)),
     ):
         times, result = count(call)
         assert times == 0

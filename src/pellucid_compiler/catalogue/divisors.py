@@ -49,7 +49,9 @@ def _declare(name, evaluate, text):
         return library(name, *(expand_to(to(t, dtype), shape) for t in (a, b)))[0]
 
     op.__doc__ = text
-    ROUTINES[name] = Routine(name, lambda a, b: [(a.shape, a.dtype)], evaluate)
+    ROUTINES[name] = Routine(
+        name, lambda a, b: [(a.shape, a.dtype)], evaluate, core=(0, 0)
+    )
 
 
 _declare(

@@ -117,7 +117,11 @@ def _cholesky_tangents(a, factor, info, da):
 
 
 ROUTINES["cholesky"] = Routine(
-    "cholesky", _cholesky_types, numpy_linalg.cholesky, graph_rule(_cholesky_tangents)
+    "cholesky",
+    _cholesky_types,
+    numpy_linalg.cholesky,
+    graph_rule(_cholesky_tangents),
+    core=(2,),
 )
 
 
@@ -190,7 +194,9 @@ def _at(x, point, down, right):
     return x[[*point[:-2], point[-2] + down, point[-1] + right]]
 
 
-ROUTINES["lu"] = Routine("lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangents))
+ROUTINES["lu"] = Routine(
+    "lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangents), core=(2,)
+)
 
 
 @library_op(
@@ -209,6 +215,7 @@ ROUTINES["permutation"] = Routine(
     "permutation",
     lambda pivots, rows: [((*pivots.shape[:-1], rows), "int64")],
     numpy_linalg.permutation,
+    core=(1,),
 )
 
 
@@ -261,7 +268,7 @@ def _qr_rule(graph, inputs, outputs, tangents, mode):
     return graph_rule(_qr_tangents)(graph, inputs, outputs, tangents)
 
 
-ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule)
+ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule, core=(2,))
 
 
 @library_op(
@@ -282,7 +289,7 @@ def _geqrf_types(a):
     return [(a.shape, a.dtype), ((*a.shape[:-2], k), a.dtype)]
 
 
-ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
+ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf, core=(2,))
 
 
 # Eigenvalues
@@ -322,7 +329,7 @@ def _eigh_tangents(a, values, vectors, da):
 
 
 ROUTINES["eigh"] = Routine(
-    "eigh", _eigh_types, numpy_linalg.eigh, graph_rule(_eigh_tangents)
+    "eigh", _eigh_types, numpy_linalg.eigh, graph_rule(_eigh_tangents), core=(2,)
 )
 
 
@@ -353,6 +360,7 @@ ROUTINES["eigvalsh"] = Routine(
     lambda a, upper: _eigh_types(a, upper)[:1],
     numpy_linalg.eigvalsh,
     _eigvalsh_rule,
+    core=(2,),
 )
 
 
@@ -391,5 +399,5 @@ def _eig_tangents(a, values, vectors, da):
 
 
 ROUTINES["eig"] = Routine(
-    "eig", _eig_types, numpy_linalg.eig, graph_rule(_eig_tangents)
+    "eig", _eig_types, numpy_linalg.eig, graph_rule(_eig_tangents), core=(2,)
 )

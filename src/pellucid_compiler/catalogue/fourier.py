@@ -46,6 +46,11 @@ def _numbers(dims):
     return [int(d) for d in dims.split()]
 
 
+def _core(dims, **_):
+    """An example has the dims from the first transformed one on."""
+    return (max((-d for d in _numbers(dims)), default=0),)
+
+
 def _called(routine, x, **options):
     return library(routine, x, **options)[0]
 
@@ -83,7 +88,7 @@ def _fft_transposed(grad, shape, dims, norm, forward):
     return _called("fft", grad, dims=dims, norm=_OPPOSITE[norm], forward=not forward)
 
 
-linear_routine("fft", _fft_types, _fft, _fft_transposed)
+linear_routine("fft", _fft_types, _fft, _fft_transposed, _core)
 
 
 # Real to half a spectrum
@@ -147,7 +152,7 @@ def _rfft_transposed(grad, shape, dims, norm):
     return tabulate(shape, lambda *p: real(back[p]))
 
 
-linear_routine("rfft", _rfft_types, _rfft, _rfft_transposed)
+linear_routine("rfft", _rfft_types, _rfft, _rfft_transposed, _core)
 
 
 # Half a spectrum to real
@@ -211,4 +216,4 @@ def _irfft_transposed(grad, shape, dims, norm, size):
     return tabulate(half.shape, weighted)
 
 
-linear_routine("irfft", _irfft_types, _irfft, _irfft_transposed)
+linear_routine("irfft", _irfft_types, _irfft, _irfft_transposed, _core)

@@ -63,7 +63,7 @@ def _inv_tangents(a, inverse, info, da):
 
 
 ROUTINES["inv"] = Routine(
-    "inv", _inv_types, numpy_linalg.inv, graph_rule(_inv_tangents)
+    "inv", _inv_types, numpy_linalg.inv, graph_rule(_inv_tangents), core=(2,)
 )
 
 
@@ -244,7 +244,9 @@ def _pinv_tangents(a, cutoff, inverse, da, _):
     return (direct + left + right - matmul(matmul(right, a), inverse),)
 
 
-ROUTINES["pinv"] = Routine("pinv", _pinv_types, numpy_linalg.pinv, _pinv_rule)
+ROUTINES["pinv"] = Routine(
+    "pinv", _pinv_types, numpy_linalg.pinv, _pinv_rule, core=(2, 0)
+)
 
 
 # Determinants
@@ -283,6 +285,7 @@ ROUTINES["det"] = Routine(
     lambda a: [(a.shape[:-2], a.dtype)],
     numpy_linalg.det,
     graph_rule(_det_tangents),
+    core=(2,),
 )
 
 
@@ -299,6 +302,7 @@ ROUTINES["adjugate"] = Routine(
     lambda a: [(a.shape, a.dtype)],
     numpy_linalg.adjugate,
     graph_rule(_adjugate_tangents),
+    core=(2,),
 )
 
 
@@ -330,4 +334,5 @@ ROUTINES["slogdet"] = Routine(
     lambda a: [(a.shape[:-2], a.dtype), (a.shape[:-2], real_dtype(a.dtype))],
     numpy_linalg.slogdet,
     graph_rule(_slogdet_tangents),
+    core=(2,),
 )

@@ -43,6 +43,7 @@ ROUTINES["ldl"] = Routine(
         (a.shape[:-2], "int32"),
     ],
     numpy_ldl.ldl,
+    core=(2,),
 )
 
 

@@ -102,7 +102,7 @@ def svd_rule(graph, inputs, outputs, tangents, full_matrices):
     return graph_rule(function)(graph, inputs, outputs, tangents)
 
 
-ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)
+ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule, core=(2,))
 
 
 @library_op(
@@ -130,4 +130,5 @@ ROUTINES["svdvals"] = Routine(
     lambda a: svd_types(a, full_matrices=False)[1:2],
     lambda a: svd_reference(a, full_matrices=False)[1:2],
     graph_rule(svdvals_tangents),
+    core=(2,),
 )

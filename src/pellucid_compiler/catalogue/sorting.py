@@ -356,10 +356,14 @@ def _top_places(rows, k, largest):
 
 
 ROUTINES["argsort"] = Routine(
-    "argsort", lambda rows, descending: [(rows.shape, "int64")], _sorted_places
+    "argsort",
+    lambda rows, descending: [(rows.shape, "int64")],
+    _sorted_places,
+    core=(1,),
 )
 ROUTINES["argtopk"] = Routine(
     "argtopk",
     lambda rows, k, largest: [((*rows.shape[:-1], k), "int64")],
     _top_places,
+    core=(1,),
 )

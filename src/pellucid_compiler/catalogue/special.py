@@ -229,6 +229,7 @@ ROUTINES["zeta"] = Routine(
     lambda s, q: [(s.shape, s.dtype)],
     numpy_gamma.zeta,
     graph_rule(_zeta_tangents),
+    core=(0, 0),
 )
 
 
@@ -294,6 +295,7 @@ def _declare_incomplete_gamma(name, alias, sign, text):
         lambda a, x: [(a.shape, a.dtype)],
         lambda a, x: numpy_gamma.incomplete(a, x, upper=sign < 0),
         graph_rule(tangents),
+        core=(0, 0),
     )
 
 

@@ -43,6 +43,7 @@ def linear_routine(
     infer: Callable[..., list[OutputType]],
     evaluate: Callable[..., list[Any]],
     transposed: Callable[..., Tensor],
+    core: Callable[..., tuple[int, ...]],
 ) -> None:
     """Register a routine that is linear in its only operand, which is its own tangent.
 
@@ -64,7 +65,7 @@ def linear_routine(
         return [*graph.emit(LIBRARY, [tangent], attrs)]
 
     transpose = transposed_rule(transposed)
-    ROUTINES[name] = Routine(name, infer, evaluate, jvp, transpose)
+    ROUTINES[name] = Routine(name, infer, evaluate, jvp, transpose, core)
 
 
 def transposed_rule(function: Callable[..., Tensor]) -> Callable[..., Value]:

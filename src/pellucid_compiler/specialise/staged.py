@@ -10,6 +10,7 @@ transforms/shard.py, transforms/stages.py.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -34,11 +35,13 @@ from pellucid_compiler.ir.expr import (
     select,
 )
 from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.primitives import LIBRARY, SCAN
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.ir.traversal import rewrite, symbols
 from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.requests import decode_argument, encode_argument
+from pellucid_compiler.specialise.symbols import graph_symbols
 from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard import Plan, staged_plans
@@ -111,8 +114,9 @@ class _Source(NamedTuple):
         if number in self.flat.inputs:
             state = self.plan.needs[self.flat.inputs.index(number)]
         for step in range(place):
-            if number in self.flat.steps[step].outputs:
-                state = self.plan.chosen[step].result
+            made = self.flat.steps[step].outputs
+            if number in made:
+                state = self.plan.chosen[step].results[made.index(number)]
         joined = [k for k, other in self.plan.joins if other == number and k <= place]
         return None if joined else state
 
@@ -180,7 +184,7 @@ def _call(source: _Source, place: int, description: bytes) -> StageCall:
     combines = {}
     for number in stage.joins:
         made = [k for k, s in enumerate(source.flat.steps) if number in s.outputs]
-        result = source.plan.chosen[made[0]].result
+        (result,) = source.plan.chosen[made[0]].results  # of a loop
         assert isinstance(result, Joined)
         combines[number] = result.combine
     return StageCall(
@@ -245,7 +249,7 @@ def _stage_op(source: _Source, place: int, description: bytes) -> Op:
     result = f"({results})" if len(body.stage.outputs) > 1 else results
     digest = hashlib.sha256(description).hexdigest()[:DIGEST]
     given = ", ".join([*tensors, *sizes, *numbers])
-    return Op(body, f"stage_{digest}({given}) -> {result}", "loop", Options())
+    return Op(body, f"stage_{digest}({given}) -> {result}", body.kind, Options())
 
 
 class _Body:
@@ -257,7 +261,7 @@ class _Body:
         self.sizes: dict[tuple[str, str], Size] = {}
         self.numbers: list[str] = []
         told = {
-            (self._kind(number, dim), size.attr)
+            (self._size_kind(number, dim), size.attr)
             for number in stage.inputs
             for dim, size in enumerate(source.flat.values[number].shape)
             if size.op == "sym"
@@ -272,13 +276,24 @@ class _Body:
                 elif e.attr not in self.numbers:
                     self.numbers.append(e.attr)
 
-    def _kind(self, number: int, dim: int) -> str:
+    @property
+    def kind(self) -> str:
+        """The op's kind: that of its steps that are no loops."""
+        steps = [self.source.flat.steps[place].node for place in self.stage.steps]
+        found = {node.primitive.name for node in steps} & {SCAN.name, LIBRARY.name}
+        if len(found) > 1:
+            return "data_dependent"  # may contain both
+        return found.pop() if found else "loop"
+
+    def _size_kind(self, number: int, dim: int) -> str:
         return "part" if self.states[number] == Split(dim) else "whole"
 
     def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
         """The symbols of a step, and their kinds."""
         step, strategy = self._step(place)
-        for e in symbols(*step.node.primitive.exprs(step.node.attrs)):
+        primitive, attrs = step.node.primitive, step.node.attrs
+        inside = map(graph_symbols, primitive.bodies(attrs))
+        for e in itertools.chain(symbols(*primitive.exprs(attrs)), *inside):
             yield "whole", e
         for size in _part_sizes(step, strategy):
             yield "part", size
@@ -317,7 +332,9 @@ class _Body:
             for dim, (size, actual) in enumerate(zip(shape, tensor.shape, strict=True)):
                 if size.op != "sym":
                     continue
-                known = names.setdefault((self._kind(number, dim), size.attr), actual)
+                known = names.setdefault(
+                    (self._size_kind(number, dim), size.attr), actual
+                )
                 require(make("eq", known, actual), "the parts differ in size")
         names.update(zip(self.sizes, rest.pop(0) if self.sizes else (), strict=True))
         numbers = rest.pop(0) if self.numbers else ()
@@ -331,8 +348,9 @@ def _part_sizes(step: Step, strategy: Strategy) -> list[Expr]:
     found = []
     if strategy.axis is not None:
         found.append(step.node.attrs.extents[strategy.axis])
-    if isinstance(strategy.result, Split):
-        found.append(step.node.attrs.shape[strategy.result.dim])
+    for state in strategy.results:
+        if isinstance(state, Split):
+            found.append(step.node.attrs.shape[state.dim])
     return found
 
 
@@ -360,10 +378,9 @@ def _attrs(
         return (*sizes[:place], part, *sizes[place + 1 :])
 
     old = step.node.attrs
-    if isinstance(strategy.result, Split):
-        attrs = attrs._replace(
-            shape=with_part(attrs.shape, old.shape, strategy.result.dim)
-        )
+    for state in strategy.results:
+        if isinstance(state, Split):
+            attrs = attrs._replace(shape=with_part(attrs.shape, old.shape, state.dim))
     if strategy.axis is not None:
         attrs = attrs._replace(
             extents=with_part(attrs.extents, old.extents, strategy.axis)

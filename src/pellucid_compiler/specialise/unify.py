@@ -17,6 +17,7 @@ from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.primitives import (
     CALL,
     CallAttrs,
+    LibraryAttrs,
     LoopAttrs,
     ReshapeAttrs,
     ScanAttrs,
@@ -118,6 +119,12 @@ class _Renaming:
             return old._replace(step=self.graph(old.step), length=self.expr(old.length))
         if isinstance(old, CallAttrs):
             return old._replace(body=self.graph(old.body), vjp=self.graph(old.vjp))
+        if isinstance(old, LibraryAttrs):
+            options = [
+                (name, self.expr(value) if isinstance(value, Expr) else value)
+                for name, value in old.options
+            ]
+            return old._replace(options=tuple(options))
         return old
 
 

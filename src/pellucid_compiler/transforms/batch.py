@@ -151,7 +151,7 @@ def _library(
 ) -> Sequence[Value]:
     """Operands whose leading dims broadcast get the new axis before all of them."""
     given = _all_batched(g, inputs, batched, size)
-    core = ROUTINES[node.attrs.routine].core
+    core = ROUTINES[node.attrs.routine].core_dims(node.attrs.options)
     leading = [v.rank - n for v, n in zip(given, core, strict=False)]
     for k, count in enumerate(leading):
         missing = max(leading) - count

@@ -10,10 +10,11 @@ wrong on parts is dropped (``shard_sizes.py``). Called by
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.graph import Graph, Node
+from pellucid_compiler.ir.primitives import SCAN
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard_rules import (
@@ -36,15 +37,15 @@ class Plan(NamedTuple):
     """The required state of each input of a Graph, and the resulting state of each
     output.
 
-    ``numbers`` are those of the call's numbers that are sizes of a part. ``cost``
-    counts the elements that move. ``chosen`` has each step's strategy; ``joins`` says
-    before which step an intermediate value is combined.
+    ``numbers`` are those of the call's numbers that become the size of the process's
+    part. ``cost`` counts the elements that move. ``chosen`` has each step's strategy;
+    ``joins`` says before which step an intermediate value is combined.
     """
 
     needs: tuple[State, ...]
     results: tuple[State, ...]
     cost: float
-    numbers: Mapping[str, int]
+    numbers: tuple[str, ...]
     chosen: tuple[Strategy, ...] = ()
     joins: tuple[tuple[int, int], ...] = ()
 
@@ -133,12 +134,12 @@ def staged_plans(
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, (), talk):
         if all(map(has_plain_sizes, flat.steps, partial.chosen)):
-            plan = _plan(flat, partial, {})
+            plan = _plan(flat, partial, ())
             found.setdefault((plan.needs, plan.results), plan)
     return sorted(found.values(), key=lambda plan: plan.cost)
 
 
-def _plan(flat: FlatGraph, partial: _Partial, numbers: Mapping[str, int]) -> Plan:
+def _plan(flat: FlatGraph, partial: _Partial, numbers: tuple[str, ...]) -> Plan:
     needs = tuple(partial.states[number] for number in flat.inputs)
     results = tuple(partial.states[number] for number in flat.outputs)
     return Plan(needs, results, partial.cost, numbers, partial.chosen, partial.joins)
@@ -168,8 +169,36 @@ def _search(
     frontier = [_Partial(start, 0.0, ())]
     for step in flat.steps:
         choices = strategies(step.node, env, ranks, talk is not None)
+        if step.node.primitive is SCAN and talk is None:
+            choices += _scan_strategies(step.node, env, ranks)
         frontier = _extended(frontier, step, costs, choices, talk)
     return frontier
+
+
+def _scan_strategies(
+    node: Node, env: Mapping[str, Any], ranks: int
+) -> Iterator[Strategy]:
+    """Those of a scan's step in which carries keep their states: the time axis of
+    sequences and results comes before the dims of the step.
+    """
+    attrs = node.attrs
+    flat, count = FlatGraph(attrs.step), attrs.num_carries
+    given = [None] * len(flat.inputs)
+    constants = len(given) - attrs.num_constants
+    for partial in _search(attrs.step, flat, given, env, ranks, (), None):
+        needs = [partial.states[number] for number in flat.inputs]
+        results = [partial.states[number] for number in flat.outputs]
+        if needs[:count] == results[:count] and any((*needs, *results)):
+            sequences = map(_stacked, needs[count:constants])
+            yield Strategy(
+                (*needs[:count], *sequences, *needs[constants:]),
+                tuple(map(_stacked, results)),
+                step=(partial.states, partial.chosen),
+            )
+
+
+def _stacked(state: State) -> State:
+    return Split(state.dim + 1) if isinstance(state, Split) else state
 
 
 def _extended(
@@ -195,7 +224,7 @@ def _extended(
                 break
             states[number], cost = need, cost + moved
         else:
-            states.update(dict.fromkeys(step.outputs, strategy.result))
+            states.update(zip(step.outputs, strategy.results, strict=True))
             key = tuple(sorted(states.items(), key=lambda item: item[0]))
             if key not in fresh or cost < fresh[key].cost:
                 chosen = (*partial.chosen, strategy)

@@ -13,9 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from pellucid_compiler.ir.dtypes import (
+    ITEMSIZE,
+    is_float,
+    is_integer,
+    stored_dtype,
+)
 from pellucid_compiler.ir.expr import LOADS, Expr, is_loaded, load_fill, load_index
 from pellucid_compiler.ir.graph import Node
-from pellucid_compiler.ir.primitives import LOOP, RESHAPE
+from pellucid_compiler.ir.primitives import LIBRARY, LOOP, RESHAPE, ROUTINES
 from pellucid_compiler.ir.sizes import shape_value, size_value
 from pellucid_compiler.ir.traversal import uses_axis, walk
 
@@ -44,18 +50,20 @@ class Strategy(NamedTuple):
     ``axis``: the loop axis that is sharded; None if sizes stay whole. ``dim``: for a
     reshape, the dim of the result that is split. ``owned``: an operand that is split
     along a dim with loaded indices: the rank that owns the element supplies it.
+    ``step``: the states of a scan's step, and the strategies of its nodes.
     """
 
     needs: tuple[State, ...]
-    result: State
+    results: tuple[State, ...]
     axis: int | None = None
     dim: int | None = None
     owned: tuple[int, int] | None = None
+    step: tuple[Mapping[int, State], tuple[Strategy, ...]] | None = None
 
     @property
     def is_shared(self) -> bool:
         """Whether the processes do different work."""
-        return any(state is not None for state in (*self.needs, self.result))
+        return any(state is not None for state in (*self.needs, *self.results))
 
 
 def loop_bodies(attrs: Any) -> list[Expr]:
@@ -148,7 +156,7 @@ def _axis_strategies(
                 continue
             needs[attrs.init] = result
         states = tuple(needs.get(k) for k in range(len(node.inputs)))
-        yield Strategy(states, result, axis)
+        yield Strategy(states, (result,), axis)
 
 
 class _Linearity(NamedTuple):
@@ -174,22 +182,32 @@ def _linearity_of(e: Expr, known: dict[int, _Linearity]) -> _Linearity:
         places = frozenset().union(*indices)
         fill, own = load_fill(e), frozenset({e.attr})
         is_padded = fill is not None and not _linearity(fill, known).is_zero
-        sets = {own} if not is_padded and e.attr not in places else set()
+        is_constant = is_padded or e.dtype == "bool" or e.attr in places
+        sets = set() if is_constant else {own}
         return _Linearity(own | places, frozenset(sets))
     if e.op == "const" and not isinstance(e.attr, str) and e.attr == 0:
         return _Linearity(frozenset(), is_zero=True)
     parts = [_linearity(argument, known) for argument in e.args]
-    if e.op == "with_partials":
+    if e.op == "with_partials" or (e.op == "cast" and _is_linear_cast(e)):
         return parts[0]
     reads = frozenset().union(*(part.reads for part in parts))
     return _Linearity(reads, frozenset(_linear_sets(e.op, parts)))
+
+
+def _is_linear_cast(e: Expr) -> bool:
+    """Floats are rounded as in any sum; integers wrap, unless the dtype is wider."""
+    source, target = e.args[0].dtype, e.dtype
+    if is_float(source) or not is_integer(source):
+        return is_float(source) and is_float(target)
+    sizes = [ITEMSIZE[stored_dtype(dtype)] for dtype in (source, target)]
+    return is_integer(target) and sizes[1] <= sizes[0]
 
 
 def _linear_sets(op: str, parts: list[_Linearity]) -> Iterable[frozenset[int]]:
     """The sets of operands in which an op of such arguments is linear."""
     if op in ("add", "sub"):
         return _jointly(parts)
-    if op in ("neg", "cast"):
+    if op == "neg":
         return parts[0].sets
     if op == "mul" and len(parts) == 2:
         first, second = parts
@@ -235,7 +253,7 @@ def _linear_strategies(node: Node) -> Iterator[Strategy]:
         states = tuple(
             Joined("sum") if k in chosen else None for k in range(len(node.inputs))
         )
-        yield Strategy(states, Joined("sum"))
+        yield Strategy(states, (Joined("sum"),))
 
 
 def _owner_strategies(node: Node) -> Iterator[Strategy]:
@@ -256,7 +274,7 @@ def _owner_strategies(node: Node) -> Iterator[Strategy]:
             if all(is_loaded(load_index(e)[dim]) for e in own):
                 needs: list[State] = [None] * len(node.inputs)
                 needs[operand] = Split(dim)
-                yield Strategy(tuple(needs), Joined("sum"), owned=(operand, dim))
+                yield Strategy(tuple(needs), (Joined("sum"),), owned=(operand, dim))
 
 
 def _groups(
@@ -288,7 +306,8 @@ def _reshape_strategies(
     (value,) = node.inputs
     before = shape_value(value.shape, env)
     after = shape_value(node.attrs.shape, env)
-    yield Strategy((Joined("sum"),), Joined("sum"))
+    if value.dtype != "bool":
+        yield Strategy((Joined("sum"),), (Joined("sum"),))
     for merged, parted in _groups(before, after):
         sources = [dim for dim in merged if before[dim] != 1] or list(merged)
         targets = [dim for dim in parted if after[dim] != 1] or list(parted)
@@ -297,7 +316,24 @@ def _reshape_strategies(
         source, target = sources[0], targets[0]
         is_same = before[source] == after[target]
         if is_same or (before[source] % ranks == 0 and after[target] % ranks == 0):
-            yield Strategy((Split(source),), Split(target), dim=target)
+            yield Strategy((Split(source),), (Split(target),), dim=target)
+
+
+def _library_strategies(node: Node, env: Mapping[str, Any]) -> Iterator[Strategy]:
+    """A routine's examples may be shared: its leading dims, which broadcast."""
+    core = ROUTINES[node.attrs.routine].core_dims(node.attrs.options)
+    leading = [v.rank - n for v, n in zip(node.inputs, core, strict=True)]
+    shapes = [shape_value(v.shape, env) for v in node.inputs]
+    for dim in range(most := max(leading)):
+        places = [dim - (most - count) for count in leading]
+        sizes = [
+            shape[k] if k >= 0 else 1 for shape, k in zip(shapes, places, strict=True)
+        ]
+        needs = tuple(
+            Split(k) if size == max(sizes) and k >= 0 else None
+            for k, size in zip(places, sizes, strict=True)
+        )
+        yield Strategy(needs, (Split(dim),) * len(node.outputs))
 
 
 def strategies(
@@ -306,10 +342,12 @@ def strategies(
     """Every way in which so many ranks can run a node without communication. In stages
     the offset of a part is available, so that indices of axes are those of the whole.
     """
-    found = [Strategy((None,) * len(node.inputs), None)]
+    found = [Strategy((None,) * len(node.inputs), (None,) * len(node.outputs))]
     if node.primitive is LOOP:
         found += [*_axis_strategies(node, env, is_staged), *_linear_strategies(node)]
         found += _owner_strategies(node) if is_staged else ()
     elif node.primitive is RESHAPE:
         found += _reshape_strategies(node, env, ranks)
+    elif node.primitive is LIBRARY and not is_staged:
+        found += _library_strategies(node, env)
     return found

@@ -6,12 +6,12 @@ Called by ``shard.py``, once the strategies of all steps are chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pellucid_compiler.ir.expr import Expr
-from pellucid_compiler.ir.graph import Graph, Node
-from pellucid_compiler.ir.primitives import LOOP, RESHAPE
+from pellucid_compiler.ir.graph import Graph, Node, Requirement
+from pellucid_compiler.ir.primitives import CALL, LIBRARY, LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
@@ -25,11 +25,27 @@ def has_plain_sizes(step: Step, strategy: Strategy) -> bool:
         for value, state in zip(step.node.inputs, strategy.needs, strict=True)
         if isinstance(state, Split)
     ]
-    if isinstance(strategy.result, Split):
-        split += [value.shape[strategy.result.dim] for value in step.node.outputs]
+    for value, state in zip(step.node.outputs, strategy.results, strict=True):
+        if isinstance(state, Split):
+            split.append(value.shape[state.dim])
     if strategy.axis is not None:
         split.append(step.node.attrs.extents[strategy.axis])
     return all(size.op == "sym" for size in split)
+
+
+def part_size(whole: int, ranks: int, place: int) -> int:
+    """The size of a process's part: parts are equal but for the last ones."""
+    step = -(-whole // ranks)
+    return max(0, min(step, whole - place * step))
+
+
+def different_places(wholes: Iterable[int], ranks: int) -> list[int]:
+    """Processes that have every combination of sizes of parts that occurs."""
+    found = {0, ranks - 1}
+    for whole in wholes:
+        last = whole // -(-whole // ranks) if whole else 0  # has the rest
+        found |= {last, last + 1}
+    return sorted(place for place in found if place < ranks)
 
 
 def local_numbers(
@@ -39,51 +55,43 @@ def local_numbers(
     chosen: Sequence[Strategy],
     env: Mapping[str, Any],
     ranks: int,
-) -> dict[str, int] | None:
-    """The sizes that are those of a part; None if the op, run on parts, would use such
-    a size where that of the whole is meant.
+) -> tuple[str, ...] | None:
+    """The call's numbers that are sizes of a part; None if the op, run on parts, would
+    use such a size where that of the whole is meant, or refuses the size of a part.
     """
-    changed: dict[str, int] = {}
-
-    def part(size: Expr) -> int:
-        return -(-int(size_value(size, env)) // ranks)
-
+    changed: set[str] = set()
     for value, number in zip(graph.inputs, flat.inputs, strict=True):
         state = states[number]
         if isinstance(state, Split):
             size = value.shape[state.dim]
             if size.op != "sym":
                 return None
-            changed[size.attr] = part(size)
-    for step, strategy in zip(flat.steps, chosen, strict=True):
-        shared = _shared_size(step.node, strategy)
-        if shared is not None and shared.op == "sym":
-            changed[shared.attr] = part(shared)
+            changed.add(size.attr)
+    changed |= set(_shared_sizes(flat, chosen))
     for requirement in graph.requirements:
         _follow(requirement.condition, changed)
-    local = {**env, **changed}
-    if not all(
-        holds(requirement.condition, local) for requirement in graph.requirements
-    ):
-        return None
-    for value, number in zip(graph.inputs, flat.inputs, strict=True):
-        if not _agrees(value.shape, states[number], env, local, part):
+    wholes = [env[name] for name in changed]
+    for place in different_places(wholes, ranks):
+        parts = _Parts(env, frozenset(changed), ranks, place)
+        if not _are_parts(graph, flat, states, chosen, parts):
             return None
-    for step, strategy in zip(flat.steps, chosen, strict=True):
-        if not _runs_on_parts(step.node, strategy, env, local, part, changed):
-            return None
-    return {name: size for name, size in changed.items() if "." not in name}
+    return tuple(sorted(name for name in changed if "." not in name))
 
 
-def _follow(condition: Expr, changed: dict[str, int]) -> None:
+def _requirements(graph: Graph) -> Iterator[Requirement]:
+    """Those of the Graph and of the Graphs that it calls, which name the same sizes."""
+    yield from graph.requirements
+    for node in graph.nodes:
+        if node.primitive is CALL:
+            yield from _requirements(node.attrs.body)
+
+
+def _follow(condition: Expr, changed: set[str]) -> None:
     """A size that must equal a part's size is a part's size too."""
-    if condition.op != "eq" or any(side.op != "sym" for side in condition.args):
-        return
-    first, second = (side.attr for side in condition.args)
-    if first in changed:
-        changed.setdefault(second, changed[first])
-    elif second in changed:
-        changed[first] = changed[second]
+    if condition.op == "eq" and all(side.op == "sym" for side in condition.args):
+        names = {side.attr for side in condition.args}
+        if names & changed:
+            changed |= names
 
 
 def holds(condition: Expr, env: Mapping[str, Any]) -> bool:
@@ -94,55 +102,91 @@ def holds(condition: Expr, env: Mapping[str, Any]) -> bool:
         return True
 
 
-def _shared_size(node: Node, strategy: Strategy) -> Expr | None:
-    if strategy.axis is not None:
-        return node.attrs.extents[strategy.axis]  # type: ignore[no-any-return]
-    if strategy.dim is not None:
-        return node.attrs.shape[strategy.dim]  # type: ignore[no-any-return]
-    return None
+class _Parts:
+    """The sizes on one process."""
+
+    def __init__(
+        self, env: Mapping[str, Any], changed: frozenset[str], ranks: int, place: int
+    ) -> None:
+        self.env, self.changed, self.ranks, self.place = env, changed, ranks, place
+        own = {name: part_size(env[name], ranks, place) for name in changed}
+        self.local = {**env, **own}
+
+    def agree(self, shape: Sequence[Expr], state: State) -> bool:
+        """Whether a value has the right sizes when the op runs on parts."""
+        for dim, size in enumerate(shape):
+            is_split = isinstance(state, Split) and state.dim == dim
+            try:
+                expected = int(size_value(size, self.env))
+                if is_split:
+                    expected = part_size(expected, self.ranks, self.place)
+                if size_value(size, self.local) != expected:
+                    return False
+            except KeyError:  # that depends on data
+                if is_split:
+                    return False
+        return True
+
+    def are_in(self, exprs: Iterable[Expr]) -> bool:
+        """Whether sizes of parts are in the expressions."""
+        return any(e.attr in self.changed for e in symbols(*exprs))
 
 
-def _agrees(
-    shape: Sequence[Expr],
-    state: State,
-    env: Mapping[str, Any],
-    local: Mapping[str, Any],
-    part: Any,
+def _are_parts(
+    graph: Graph,
+    flat: FlatGraph,
+    states: Mapping[int, State],
+    chosen: Sequence[Strategy],
+    parts: _Parts,
 ) -> bool:
-    """Whether a value has the right sizes when the op runs on parts."""
-    for dim, size in enumerate(shape):
-        is_split = isinstance(state, Split) and state.dim == dim
-        try:
-            expected = part(size) if is_split else size_value(size, env)
-            if size_value(size, local) != expected:
-                return False
-        except KeyError:  # that depends on data
-            if is_split:
-                return False
-    return True
+    """Whether every value has the sizes of its state when the Graph runs on parts."""
+    if not all(holds(r.condition, parts.local) for r in _requirements(graph)):
+        return False
+    inputs = zip(graph.inputs, flat.inputs, strict=True)
+    steps = zip(flat.steps, chosen, strict=True)
+    return all(parts.agree(v.shape, states[k]) for v, k in inputs) and all(
+        _runs_on_parts(step.node, strategy, parts) for step, strategy in steps
+    )
 
 
-def _runs_on_parts(
-    node: Node,
-    strategy: Strategy,
-    env: Mapping[str, Any],
-    local: Mapping[str, Any],
-    part: Any,
-    changed: Mapping[str, int],
-) -> bool:
+def _shared_sizes(flat: FlatGraph, chosen: Sequence[Strategy]) -> Iterator[str]:
+    """The names of the sizes of shared axes."""
+    for step, strategy in zip(flat.steps, chosen, strict=True):
+        attrs = step.node.attrs
+        if strategy.step is not None:
+            yield from _shared_sizes(FlatGraph(attrs.step), strategy.step[1])
+        elif strategy.axis is not None or strategy.dim is not None:
+            is_axis = strategy.axis is not None
+            size = (attrs.extents if is_axis else attrs.shape)[
+                strategy.axis if is_axis else strategy.dim
+            ]
+            if size.op == "sym":
+                yield size.attr
+
+
+def _runs_on_parts(node: Node, strategy: Strategy, parts: _Parts) -> bool:
     attrs = node.attrs
     if node.primitive is LOOP:
         axis = None if strategy.axis is None else Split(strategy.axis)
-        if not _agrees(attrs.extents, axis, env, local, part):
-            return False
-        if not _agrees(attrs.shape, strategy.result, env, local, part):
-            return False
-        return not any(s.attr in changed for s in symbols(*loop_bodies(attrs)))
+        return (
+            parts.agree(attrs.extents, axis)
+            and parts.agree(attrs.shape, strategy.results[0])
+            and not parts.are_in(loop_bodies(attrs))
+        )
     if node.primitive is RESHAPE:
-        return _agrees(attrs.shape, strategy.result, env, local, part)
+        return parts.agree(attrs.shape, strategy.results[0])
+    if strategy.step is not None:
+        states, chosen = strategy.step
+        flat = FlatGraph(attrs.step)
+        return parts.agree([attrs.length], None) and _are_parts(
+            attrs.step, flat, states, chosen, parts
+        )
+    if node.primitive is LIBRARY:
+        pairs = zip(node.outputs, strategy.results, strict=True)
+        return all(parts.agree(value.shape, state) for value, state in pairs)
     exprs = node.primitive.exprs(attrs)
     inner = [e for body in node.primitive.bodies(attrs) for e in _graph_exprs(body)]
-    return not any(s.attr in changed for s in symbols(*exprs, *inner))
+    return not parts.are_in([*exprs, *inner])
 
 
 def _graph_exprs(graph: Graph) -> Iterator[Expr]:

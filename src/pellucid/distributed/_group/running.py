@@ -50,6 +50,7 @@ class RunningGroup(ProcessGroup):
         self._queue = CallQueue("collectives")
         self._num_calls = 0
         self._last: Call | None = None
+        self._before: Call | None = None  # the one before it
         self._since, self._site = 0.0, ""  # of the current call; 0: there is none
         self._broken = ""
         self._pid = os.getpid()
@@ -99,7 +100,8 @@ class RunningGroup(ProcessGroup):
         if not opts.asyncOp and self._queue.try_begin():
             try:
                 self._num_calls += 1
-                self._last, self._since = call, time.monotonic()
+                self._before, self._last = self._last, call
+                self._since = time.monotonic()
                 self._transport.run(
                     *(kind, input, output, count, dtype, reduction, root),
                     *(factor, timeout),
@@ -134,7 +136,8 @@ class RunningGroup(ProcessGroup):
             if self._broken:
                 self._refuse()
             self._num_calls += 1
-            self._last, self._site, self._since = call, site, time.monotonic()
+            self._before, self._last = self._last, call
+            self._site, self._since = site, time.monotonic()
             try:
                 start()
             except Failure as caught:
@@ -232,12 +235,20 @@ class RunningGroup(ProcessGroup):
     def _reason(self, cause: str, member: Member) -> str:
         if cause == "left":
             return "has left the group: an error on it, or destroy_process_group()"
-        key = f"exit/{member.pid}"
+        key, how = f"exit/{member.pid}", ""
         with contextlib.suppress(DistStoreError, RuntimeError):
             root = self._root_store()
             root.wait([key], timedelta(seconds=0.3))
-            return f"has ended, {root.get(key).decode()}"
-        return f"has ended; it had finished #{self._num_calls - 1}"
+            how = f", {root.get(key).decode()}"
+        return f"has ended{how}; it had finished {self._finished()}"
+
+    def _finished(self) -> str:
+        """The last collective that every rank had called."""
+        is_running = bool(self._since)
+        call = self._before if is_running else self._last
+        if call is None:
+            return "no collective"
+        return f"#{self._num_calls - is_running}, {self._describe(call)}"
 
     def _root_store(self) -> Store:
         store = self._store

@@ -1,11 +1,13 @@
 """``FileStore``: a store in a file on a file system that all processes share.
 
 The file is a log of requests that change values. Every request takes the file's lock,
-reads what others have added, and appends itself. Waiting is polling.
+reads what others have added, and appends itself. A process that is killed while it
+writes leaves part of a record, which the next one removes. Waiting is polling.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -21,18 +23,24 @@ _LENGTH = struct.Struct("!Q")
 
 
 def _records(log: bytes) -> Iterator[tuple[Fields, int]]:
-    """Each record's fields, and the offset of its end."""
+    """The fields of each complete record, and the offset of its end."""
     place = 0
-    while place + _LENGTH.size <= len(log):
-        (count,) = _LENGTH.unpack_from(log, place)
+
+    def number() -> int:
+        nonlocal place
         place += _LENGTH.size
-        fields = []
-        for _ in range(count):
-            (length,) = _LENGTH.unpack_from(log, place)
-            place += _LENGTH.size
-            fields.append(log[place : place + length])
-            place += length
-        yield fields, place
+        return int(_LENGTH.unpack_from(log, place - _LENGTH.size)[0])
+
+    with contextlib.suppress(struct.error):  # the log ends inside a number
+        while True:
+            fields = []
+            for _ in range(number()):
+                length = number()
+                fields.append(log[place : place + length])
+                place += length
+            if place > len(log):
+                return
+            yield fields, place
 
 
 class FileStore(Store):
@@ -60,6 +68,8 @@ class FileStore(Store):
             for (kind, *known), end in _records(log):  # noqa: B007
                 self._table.request(kind.decode(), known, 0)
             self._read += end
+            if end < len(log):  # nobody is writing: this process has the lock
+                file.truncate(self._read)
             reply = self._table.request(name, fields, 0)
             if name in _CHANGES:
                 record = [name.encode(), *fields]

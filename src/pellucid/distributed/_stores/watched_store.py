@@ -8,13 +8,15 @@ from collections.abc import Callable
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._stores.table import Fields, Missing
+from pellucid.distributed.errors import DistNetworkError
 
-_CHECK_SECONDS = 0.5
+_CHECK_SECONDS = 0.2
+_NOTICE_SECONDS = 0.5  # until the end of a process has been noticed
 
 
 class WatchedStore(PrefixStore):
     """A PrefixStore. While a request waits, ``check`` is called periodically; it raises
-    if no process is left to set the keys.
+    if no process is left to set the keys, also when the store itself has gone.
     """
 
     def __init__(self, prefix: str, store: Store, check: Callable[[], None]) -> None:
@@ -31,3 +33,15 @@ class WatchedStore(PrefixStore):
                 self._check()
                 if left <= _CHECK_SECONDS:
                     raise
+            except DistNetworkError:
+                self._check_holder()
+                raise
+
+    def _check_holder(self) -> None:
+        """Raises the error of ``check`` if it was a process of the group that held the
+        store and has ended.
+        """
+        end = time.monotonic() + _NOTICE_SECONDS
+        while time.monotonic() < end:
+            self._check()
+            time.sleep(0.01)

@@ -244,7 +244,7 @@ def _rule(call: _Call) -> _rules.Shared | None:
     return _rules.share(
         *(call.op.name, call.op.overload, args, kwargs),
         [spec.placements for spec in call.specs],
-        call.mesh.shape,
+        *(call.mesh.shape, call.mesh.get_coordinate()),
         0 if call.op.is_written else -1,
         call.has_gradient,
     )
@@ -257,10 +257,9 @@ def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
         made = run_staged(shared.staged, call.mesh, parts)
         return _wrapped(call, shared, made if len(made) > 1 else made[0], wrap)
     args, kwargs = call.with_tensors(parts)
-    if shared.numbers:
-        _localise(call, args, kwargs, shared.numbers)
+    numbers = _localise(call, args, kwargs, shared.numbers)
     # Whether calls with such parts run alike.
-    is_alike = not (shared.numbers or (call.op.is_written and moves[0]))
+    is_alike = not (call.op.is_written and moves[0])
     if shared.kind == "random" and any(shared.is_shared):
         made, is_alike = _with_own_seed(call, shared.is_shared, args, kwargs), False
     elif shared.kind == "view":
@@ -269,7 +268,7 @@ def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     else:
         made = call.func(*args, **kwargs)
     if is_alike:
-        _C._repeat_on_parts(*(moves if any(moves) else ()))
+        _C._repeat_on_parts(*(moves if any(moves) else ()), **numbers)
     if call.op.is_written:
         return call.leaves[call.places[0]]
     return _wrapped(call, shared, made, wrap)
@@ -312,18 +311,23 @@ def _entries(mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> tuple[Step, .
     )
 
 
-def _localise(call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]) -> None:
-    """Replaces sizes of the full tensor by those of shards."""
+def _localise(
+    call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]
+) -> dict[str, Any]:
+    """Replaces sizes of the full tensor by those of shards; the new arguments, by name."""
+    changed: dict[str, Any] = {}
     for number, size in numbers.items():
         name, _, element = number.partition("[")
         position = call.op.names.index(name)
         values = args if position < len(args) else kwargs
         key: Any = position if position < len(args) else name
-        if not element:
+        if element:
+            values[key] = list(values[key])
+            values[key][int(element[:-1])] = size
+        else:
             values[key] = size
-            continue
-        values[key] = list(values[key])
-        values[key][int(element[:-1])] = size
+        changed[name] = values[key]
+    return changed
 
 
 def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) -> Any:

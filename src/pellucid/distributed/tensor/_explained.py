@@ -91,14 +91,17 @@ def _rule(shared: Shared) -> Iterator[str]:
             FlatGraph(shared.graph).steps, plan.chosen, strict=True
         ):
             needs = ", ".join(map(_shown_state, strategy.needs))
-            states = f"{needs} -> {_shown_state(strategy.result)}"
+            states = f"{needs} -> {', '.join(map(_shown_state, strategy.results))}"
             yield f"{where}{states}  {_reason(strategy)}{_loop(step.node)}"
 
 
 def _reason(strategy: Any) -> str:
     if strategy.axis is not None:
         return f"shares {axis_name(strategy.axis)} of "
-    return "linear in partial sums: " if strategy.is_shared else "all of "
+    is_linear = Joined("sum") in strategy.results
+    if is_linear:
+        return "linear in partial sums: "
+    return "shares " if strategy.is_shared else "all of "
 
 
 def _loop(node: Any) -> str:

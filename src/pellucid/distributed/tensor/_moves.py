@@ -21,6 +21,8 @@ _OPS = {
     "product": dist.ReduceOp.PRODUCT,
     "max": dist.ReduceOp.MAX,
     "min": dist.ReduceOp.MIN,
+    "and": dist.ReduceOp.BAND,
+    "or": dist.ReduceOp.BOR,
 }
 
 

@@ -21,6 +21,7 @@ from pellucid_compiler.declare.key import bind_arguments
 from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.ir.traversal import symbols
+from pellucid_compiler.specialise.parts import numbers_at, results_are_parts
 from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import staged
 from pellucid_compiler.transforms.shard import Plan, plans
@@ -33,9 +34,9 @@ class Shared(NamedTuple):
     """How a call runs on shards.
 
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
-    dims whose processes do different work. ``numbers``: the sizes that change, by
-    argument. ``results``: placements and shapes of the outputs. ``plans``: of each mesh
-    dim, for the loops of ``graph``.
+    dims whose processes do different work. ``numbers``: this process's sizes that
+    differ from the call's, by argument. ``results``: placements and shapes of the
+    outputs. ``plans``: of each mesh dim, for the loops of ``graph``.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
@@ -95,12 +96,13 @@ def share(
     kwargs: Any,
     given: Sequence[tuple[Placement, ...]],
     sizes: Sequence[int],
+    places: Sequence[int],
     written: int = -1,
     has_gradient: bool = False,
 ) -> Shared | None:
     """A call's way to run. ``given``: the placements of its tensors, in order;
-    ``sizes``: of the mesh; ``written``: which tensor is written in place. None: the op
-    runs on whole tensors.
+    ``sizes``: of the mesh; ``places``: this process's coordinates in it; ``written``:
+    which tensor is written in place. None: the op runs on whole tensors.
     """
     found = _traced(name, overload, args, kwargs)
     if found is None:
@@ -126,17 +128,19 @@ def share(
         options = plans(graph, states, env, ranks, free)
         chosen.append(_choose(options, states, free, written, has_gradient))
         cost += chosen[-1].cost
+    values = bind_arguments(op.schema, args, kwargs)
     if cost and not free and written < 0 and op.kind != "view":
-        values = bind_arguments(op.schema, args, kwargs)
         staged = _staged(op, values, given, sizes, has_gradient)
         if staged is not None and staged.plan.cost < cost:
             return _shared_in_stages(staged, op.kind, len(sizes))
+    if not results_are_parts(op, values, graph, env, chosen, sizes):
+        return None
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
     kept = [k for k in range(len(graph.inputs)) if k not in free]
     return Shared(
         tuple(tuple(_placement(plan.needs[k]) for plan in chosen) for k in kept),
         tuple(any(state is not None for state in plan.needs) for plan in chosen),
-        _merged(chosen, sizes, env),
+        numbers_at(chosen, env, sizes, places),
         tuple(
             (tuple(_placement(plan.results[k]) for plan in chosen), shape)
             for k, shape in enumerate(shapes)
@@ -187,16 +191,6 @@ def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
 
 def _in_order(graph: Any, free: Sequence[int]) -> list[Any]:
     return [value for k, value in enumerate(graph.inputs) if k not in free]
-
-
-def _merged(
-    chosen: Sequence[Plan], sizes: Sequence[int], env: dict[str, Any]
-) -> dict[str, int]:
-    merged: dict[str, int] = {}
-    for plan, ranks in zip(chosen, sizes, strict=True):
-        for number in plan.numbers:
-            merged[number] = -(-merged.get(number, env[number]) // ranks)
-    return merged
 
 
 def _choose(

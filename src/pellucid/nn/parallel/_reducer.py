@@ -49,7 +49,8 @@ class Reducer:
         self.hook: tuple[Any, Hook] | None = None
         self.divisor: float | None = None  # inside join: number of ranks with inputs
         self._is_armed = self._is_in_pass = False
-        self._order: list[int] | None = []  # recorded in the first pass
+        # Recorded in the first pass, if it is the same on all ranks.
+        self._order: list[int] | None = None if finds_unused else []
         self._memory = _shared_bytes(group, bytes_for(parameters))
         order = list(reversed(range(len(parameters))))
         self._set_buckets(group_numbers(parameters, order, self._bucket_bytes))
@@ -147,14 +148,17 @@ class Reducer:
                     gradients.append(gradient)
             if views:
                 torch._foreach_copy_(views, gradients)
+        is_last = bucket is self.buckets[-1]
         if self.hook is not None:
             state, hook = self.hook
             parameters = [self.parameters[number] for number in bucket.numbers]
-            is_last = bucket is self.buckets[-1]
             bucket.result = hook(state, GradBucket(bucket, parameters, is_last))
         else:
             op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
-            bucket.result = dist.all_reduce(bucket.flat, op, self._group, async_op=True)
+            # Nothing is left to compute meanwhile: the last one runs on this thread.
+            bucket.result = dist.all_reduce(
+                bucket.flat, op, self._group, async_op=not is_last
+            )
 
     def _holds_gradient(self, number: int) -> bool:
         """For an unused parameter: gradients accumulated in no_sync are reduced too."""
@@ -171,15 +175,16 @@ class Reducer:
         if unused and not self._finds_unused and not self.is_static:
             return  # check_finished raises at the next forward
         anywhere = self._used
-        if self._finds_unused:
-            flags = torch.tensor(self._used)
-            work = dist.all_reduce(flags, dist.ReduceOp.BOR, self._group, async_op=True)
         for bucket in self.buckets[self._next :]:
             self._start(bucket)
+        if self._finds_unused:  # on every rank after the buckets
+            flags = torch.tensor(self._used)
+            work = dist.all_reduce(flags, dist.ReduceOp.BOR, self._group, async_op=True)
         self._is_in_pass = self._is_armed = False
         token = _C._timeline_begin("DistributedDataParallel.wait")
         try:
-            results = [bucket.result.wait() for bucket in self.buckets]
+            pending = [bucket.result for bucket in self.buckets]
+            results = [None if work is None else work.wait() for work in pending]
         finally:
             _C._timeline_end(token)
         for bucket, result in zip(self.buckets, results, strict=True):

@@ -24,7 +24,8 @@ class Routine(NamedTuple):
     ``transpose(graph, cotangent, shape, *others, **options)`` the cotangent, of shape
     ``shape``, of the operand ``linear_in``, in which the routine's first result is
     linear; ``others`` are the other operands. ``core``: how many trailing dims of each
-    operand form one example; the leading dims broadcast.
+    operand form one example, a function if that depends on the options; the leading
+    dims broadcast, and those of every result are the same.
     """
 
     name: str
@@ -32,8 +33,12 @@ class Routine(NamedTuple):
     evaluate: Callable[..., list[Any]]
     jvp: JvpRule | None = None
     transpose: Callable[..., Value] | None = None
-    core: tuple[int, ...] = ()
+    core: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     linear_in: int = 0
+
+    def core_dims(self, options: tuple[tuple[str, Any], ...]) -> tuple[int, ...]:
+        """``core`` of a call with the options."""
+        return self.core(**dict(options)) if callable(self.core) else self.core
 
 
 ROUTINES: Final[dict[str, Routine]] = {}
@@ -49,6 +54,9 @@ class Library(Primitive):
 
     def infer(self, inputs: Sequence[Value], attrs: LibraryAttrs) -> list[OutputType]:
         return ROUTINES[attrs.routine].infer(*inputs, **dict(attrs.options))
+
+    def exprs(self, attrs: LibraryAttrs) -> list[Expr]:
+        return [value for _, value in attrs.options if isinstance(value, Expr)]
 
     def evaluate(self, node: Node, args: list[Any], env: dict[str, Any]) -> list[Any]:
         attrs: LibraryAttrs = node.attrs
