@@ -9,6 +9,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from pellucid.distributed._stores.errors import DistBackendError as DistBackendError
+from pellucid.distributed._stores.errors import DistError as DistError
+from pellucid.distributed._stores.errors import DistNetworkError as DistNetworkError
+from pellucid.distributed._stores.errors import DistStoreError as DistStoreError
+from pellucid.distributed._stores.errors import QueueEmptyError as QueueEmptyError
 from pellucid.distributed._stores.file_store import FileStore as FileStore
 from pellucid.distributed._stores.hash_store import HashStore as HashStore
 from pellucid.distributed._stores.tcp_store import TCPStore as TCPStore
@@ -23,11 +28,6 @@ from pellucid.distributed.distributed_c10d import (
 from pellucid.distributed.distributed_c10d import (
     _reduce_scatter_base as _reduce_scatter_base,
 )
-from pellucid.distributed.errors import DistBackendError as DistBackendError
-from pellucid.distributed.errors import DistError as DistError
-from pellucid.distributed.errors import DistNetworkError as DistNetworkError
-from pellucid.distributed.errors import DistStoreError as DistStoreError
-from pellucid.distributed.errors import QueueEmptyError as QueueEmptyError
 from pellucid.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
