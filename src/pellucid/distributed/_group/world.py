@@ -114,6 +114,41 @@ class _World:
         self.num_groups = 0
         self.num_inits = 0
         self.local_groups: dict[tuple[int, ...], int] = {}
+        #: Called with the name of each collective, as ``CommDebugMode`` does.
+        self.observers: list[Callable[[str], None]] = []
+
+    @property
+    def default_pg(self) -> Any:
+        """The default group."""
+        return self.default
+
+    @property
+    def pg_map(self) -> dict[Any, tuple[str, Store | None]]:
+        """The groups, with their backends and stores."""
+        return {g: (kind, g._store) for g, kind in self.groups.items()}
+
+    @property
+    def pg_names(self) -> dict[Any, str]:
+        """The groups, with their names."""
+        return {each: each.group_name for each in self.groups}
+
+    @property
+    def pg_group_ranks(self) -> dict[Any, dict[int, int]]:
+        """The groups, with their members: from global ranks to those of the group."""
+        return {
+            each: {rank: k for k, rank in enumerate(each._global_ranks)}
+            for each in self.groups
+        }
+
+    @property
+    def pg_backend_config(self) -> dict[Any, str]:
+        """The groups, with their backends by device type."""
+        return {g: repr(BackendConfig(kind)) for g, kind in self.groups.items()}
+
+    @property
+    def group_count(self) -> int:
+        """How many groups were made."""
+        return self.num_groups
 
 
 world = _World()
@@ -135,6 +170,14 @@ def group_of(group: Any) -> Any:
     if world.default is None:
         raise no_group()
     return world.default
+
+
+def group_named(name: str) -> Any:
+    """The group with a ``group_name``."""
+    for each in world.groups:
+        if each.group_name == name:
+            return each
+    raise RuntimeError(f"Could not resolve the process group registered under {name!r}")
 
 
 class _WorldMeta(type):
@@ -282,14 +325,17 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """Makes a group of some ranks; all processes call it, in the same order, members or
     not (with ``use_local_synchronization`` only members). Non-members get
-    ``GroupMember.NON_GROUP_MEMBER``.
+    ``GroupMember.NON_GROUP_MEMBER``. Ranks of the group are in the order of global
+    ranks, or as given without ``sort_ranks``.
     """
     default = group_of(None)
     size, own = default.size(), default.rank()
-    chosen = sorted(range(size) if ranks is None else ranks)
+    chosen = list(range(size) if ranks is None else ranks)
+    chosen = sorted(chosen) if sort_ranks else chosen
     if len(set(chosen)) != len(chosen) or any(not 0 <= r < size for r in chosen):
         raise ValueError(
             f"the new group's rank should be within the world_size {size}, each once; "
@@ -362,6 +408,7 @@ def split_group(
     timeout: timedelta | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
+    backend: str | None = None,
 ) -> Any:
     """Splits a group into subgroups ``split_ranks``, given by ranks of the group;
     returns this rank's subgroup or None. All ranks of the group call it.
@@ -375,9 +422,40 @@ def split_group(
     for ranks in split_ranks:
         if parent.rank() in ranks:
             members = [parent._global_ranks[rank] for rank in ranks]
-            made = new_group(members, timeout, None, pg_options, True, group_desc)
-            return made
+            kind = world.groups[parent] if backend is None else backend
+            return new_group(
+                *(members, timeout, kind, pg_options, True, group_desc),
+                sort_ranks=False,
+            )
     return None
+
+
+def shrink_group(
+    ranks_to_exclude: Sequence[int],
+    group: Any = None,
+    shrink_flags: int = 0,
+    pg_options: Any = None,
+) -> Any:
+    """Makes a group of the members that stay, which alone call it. The former group is
+    destroyed; if it is the default one, the new one takes its place.
+    """
+    former = group_of(group)
+    excluded = set(ranks_to_exclude)
+    if not excluded:
+        raise ValueError("ranks_to_exclude cannot be empty")
+    if former.rank() in excluded:
+        raise RuntimeError(f"rank {former.rank()} is excluded: it must not call it")
+    ranks = [r for k, r in enumerate(former._global_ranks) if k not in excluded]
+    made = new_group(
+        *(ranks, timedelta(seconds=former._timeout), world.groups[former], pg_options),
+        use_local_synchronization=True,
+    )
+    if former is world.default:
+        made._default_timeout = former._default_timeout
+        world.default = made
+    former.shutdown()
+    del world.groups[former]
+    return made
 
 
 def is_initialized() -> bool:
@@ -449,8 +527,12 @@ def get_pg_count() -> int:
 
 
 def check_member(group: Any, name: str) -> Any:
-    """The group, or None with a warning if this process is not a member."""
+    """The group, or None with a warning if this process is not a member. Every
+    collective calls it first, with its name.
+    """
     target = group_of(group)
+    for observe in world.observers:
+        observe(name)
     if target is NON_GROUP_MEMBER:
         warnings.warn(
             f"Running {name} on global rank {get_rank()} which does not belong to the "
