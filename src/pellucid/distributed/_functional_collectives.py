@@ -164,7 +164,7 @@ def permute_tensor(
     found, size = _expand_group(group)
     rank = found.rank()
     if sorted(src_dst) != list(range(size)):
-        raise AssertionError(f"src_dst must be a permutation of {size} ranks: {src_dst}")
+        raise AssertionError(f"src_dst must permute {size} ranks: {src_dst}")
     given, taken = [0] * size, [0] * size
     given[src_dst[rank]] = taken[list(src_dst).index(rank)] = self.numel()
     flat = all_to_all_single(self.reshape(-1), taken, given, found)

@@ -13,7 +13,7 @@ from typing import Any
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed._group.reduce_op import ReduceOp
-from pellucid.distributed._group.world import group_named
+from pellucid.distributed._group.world import group_named, world
 from pellucid.library import Library, register_autograd, register_fake
 
 _LIBRARY = Library("_c10d_functional", "DEF")
@@ -147,12 +147,57 @@ for _name, _facts in (
     _op(_schema, _each(_name))(_each(_name))
 
 
+def _group_with(ranks: Sequence[int], tag: str) -> str:
+    for each in world.groups:
+        if dist.get_process_group_ranks(each) == list(ranks):
+            return str(each.group_name)
+    raise RuntimeError(f"there is no group of the ranks {list(ranks)}")
+
+
+def _define_former(schema: str, to: Callable[..., Any]) -> None:
+    """An op under its former name, with a group given by its ranks."""
+    full = f"{schema}, str tag, int[] ranks, int group_size) -> Tensor"
+    _FORMER.impl(_FORMER.define(full), to, "CompositeImplicitAutograd")
+
+
+_FORMER = Library("c10d_functional", "DEF")
+_define_former(
+    "all_reduce(Tensor self, str reduceOp",
+    lambda x, op, tag, ranks, size: ops.all_reduce(x, op, _group_with(ranks, tag)),
+)
+_define_former(
+    "broadcast(Tensor self, int src",
+    lambda x, src, tag, ranks, size: ops.broadcast(x, src, _group_with(ranks, tag)),
+)
+_define_former(
+    "all_gather_into_tensor(Tensor shard",
+    lambda x, tag, ranks, size: ops.all_gather_into_tensor(
+        x, size, _group_with(ranks, tag)
+    ),
+)
+_define_former(
+    "reduce_scatter_tensor(Tensor input, str reduceOp",
+    lambda x, op, tag, ranks, size: ops.reduce_scatter_tensor(
+        x, op, size, _group_with(ranks, tag)
+    ),
+)
+_define_former(
+    "all_to_all_single(Tensor input, SymInt[]? output_split_sizes, "
+    "SymInt[]? input_split_sizes",
+    lambda x, taken, given, tag, ranks, size: ops.all_to_all_single(
+        x,
+        taken or [x.shape[0] // size] * size,
+        given or [x.shape[0] // size] * size,
+        _group_with(ranks, tag),
+    ),
+)
+
+
 # Derivatives. What a mean passes on is divided once, by the same op.
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.facts = inputs[1:]
-
 
 
 def _check_linear(reduce_op: str) -> None:

@@ -132,7 +132,7 @@ class PContext(ABC):
     ) -> None:
         if texts and path:
             written = {rank: file for rank, file in files.items() if file}
-            target = self._filtered.enter_context(open(path, "w"))
+            target = self._filtered.enter_context(open(path, "w"))  # noqa: SIM115
             self._tee(written, target, lambda line: any(text in line for text in texts))
 
     @abstractmethod
