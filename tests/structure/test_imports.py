@@ -307,7 +307,9 @@ API = {
         *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
     },
     "distributed/_stores": set(),
-    "distributed/_tensor": {"distributed", "distributed/tensor"},
+    "distributed/_tensor": {
+        *("distributed", "distributed/tensor", "distributed/tensor/experimental"),
+    },
     "distributed/_transport": {"distributed/_stores"},
     "distributed/algorithms": set(),
     "distributed/algorithms/_checkpoint": {

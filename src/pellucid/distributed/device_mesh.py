@@ -136,23 +136,28 @@ class DeviceMesh:
                 f"Invalid mesh_dim_names {chosen} specified. Valid mesh_dim_names are "
                 f"{list(named)}."
             )
-        return self._part(chosen, tuple(named[name] for name in chosen))
+        axes = tuple(named[name] for name in chosen)
+        flat = [axis for each in axes for axis in each]
+        if flat != sorted(set(flat)):
+            raise KeyError(
+                f"Invalid mesh_dim_names {chosen} specified. Mesh dim indices should "
+                "be in ascending order."
+            )
+        return self._part(chosen, axes)
 
     def _part(self, names: tuple[str, ...], axes: tuple[Axes, ...]) -> DeviceMesh:
         """The dims of the root that the axes say, at this process's place."""
         flat = [axis for each in axes for axis in each]
-        if flat != sorted(set(flat)):
-            raise KeyError(
-                f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be "
-                "in ascending order."
-            )
-        root = self._root
+        root, order = self._root, sorted(flat)
         assert root._place is not None
         place = [slice(None) if d in flat else at for d, at in enumerate(root._place)]
         sizes = [math.prod(root.shape[axis] for axis in each) for each in axes]
-        ranks = root.mesh[tuple(place)].reshape(sizes)
+        ranks = root.mesh[tuple(place)].permute([order.index(axis) for axis in flat])
         return DeviceMesh(
-            self.device_type, ranks, mesh_dim_names=names, _root=root, _axes=axes
+            *(self.device_type, ranks.reshape(sizes)),
+            mesh_dim_names=names,
+            _root=root,
+            _axes=axes,
         )
 
     def _flatten(

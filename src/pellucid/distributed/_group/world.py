@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+import pellucid as torch
 from pellucid.distributed._group.native import NativeGroup
 from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._stores.prefix_store import PrefixStore
@@ -201,6 +202,29 @@ class GroupMember(metaclass=_WorldMeta):
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
 
 
+def _make_each(backend: str, store: Store, *facts: Any, **options: Any) -> Any:
+    """A group of the backend; with one per type of device, of each whose devices this
+    machine has.
+    """
+    named = BackendConfig(backend).device_backend_map
+    kinds = {d: name for d, name in named.items() if d == "cpu" or _has_devices(d)}
+    if len(set(kinds.values())) < 2:
+        return _make(_cpu_backend(backend), store, *facts, **options)
+    from pellucid.distributed._group.nccl import PerDevice
+
+    return PerDevice(
+        {
+            device: _make(name, PrefixStore(device, store), *facts, **options)
+            for device, name in kinds.items()
+        }
+    )
+
+
+def _has_devices(kind: str) -> bool:
+    module = getattr(torch, kind, None)
+    return module is not None and bool(module.is_available())
+
+
 def _cpu_backend(backend: str) -> str:
     mapping = BackendConfig(backend).device_backend_map
     name = mapping.get("cpu") or next(iter(mapping.values()))
@@ -235,18 +259,29 @@ def _make(
 
         return MpiGroup(store, rank, ranks, timeout)
     if name == "nccl":
-        raise RuntimeError(
-            "ProcessGroupNCCL is only supported with GPUs, no GPUs found! Use "
-            'init_process_group("gloo") for tensors in memory of the CPU'
-        )
+        from pellucid.distributed._group.nccl import NcclGroup
+
+        return NcclGroup(store, rank, size, timeout, k.get("device_id"))
     return NativeGroup(store, rank, size, timeout)
 
 
-def _add(group: Any, name: str, backend: str, ranks: Sequence[int], desc: str) -> Any:
-    group.group_name, group.group_desc = name, desc
-    group._global_ranks = list(ranks)
-    world.groups[group] = backend
-    return group
+def make_group(
+    backend: str,
+    store: Store,
+    rank: int,
+    ranks: Sequence[int],
+    timeout: timedelta,
+    *,
+    name: str,
+    desc: str,
+    **options: Any,
+) -> Any:
+    """Makes a group, of which this process has a rank; ``ranks`` are global ones."""
+    made = _make_each(backend, store, rank, ranks, timeout, group_name=name, **options)
+    made.group_name, made.group_desc = name, desc
+    made._global_ranks = list(ranks)
+    world.groups[made] = backend
+    return made
 
 
 def init_process_group(
@@ -294,9 +329,13 @@ def init_process_group(
     world.store = PrefixStore(f"init_{world.num_inits}", store)
     own = PrefixStore("default_pg", world.store)
     ranks = range(world_size)
-    options = {"group_name": "0", "pg_options": pg_options}
-    made = _make(name, own, rank, ranks, limit, **options)
-    world.default = _add(made, "0", backend or "undefined", ranks, "default_pg")
+    world.default = make_group(
+        *(backend or "undefined", own, rank, ranks, limit),
+        name="0",
+        desc="default_pg",
+        pg_options=pg_options,
+        device_id=device_id,
+    )
     world.default._default_timeout = limit
     world.num_groups = 1
 
@@ -350,9 +389,13 @@ def new_group(
     store = WatchedStore(
         f"group_{name}", world.store, lambda: default.check_alive(chosen)
     )
-    options = {"group_name": name, "pg_options": pg_options}
-    made = _make(_cpu_backend(kind), store, chosen.index(own), chosen, limit, **options)
-    return _add(made, name, kind, chosen, group_desc or "undefined")
+    return make_group(
+        *(kind, store, chosen.index(own), chosen, limit),
+        name=name,
+        desc=group_desc or "undefined",
+        pg_options=pg_options,
+        device_id=device_id,
+    )
 
 
 def _group_name(ranks: tuple[int, ...], is_local: bool) -> str:
