@@ -27,7 +27,7 @@ def rank_averages(rank, size):
     averaging.average_parameters_or_parameter_groups([frozen], dist.group.WORLD)
     assert frozen.item() == rank
     for sizes in ({}, {2: 2, 1: 4}, {1: 2, 2: 2}, {1: 2}):
-        with pytest.raises(ValueError, match="must|increase"):
+        with pytest.raises(ValueError, match=r"must|increase"):
             Averager(sizes)
 
 

@@ -55,7 +55,7 @@ class AsyncCollectiveTensor(Tensor):
 
 def _expand_group(group: Any) -> tuple[Any, int]:
     """The process group and its size."""
-    mesh_type = dist.DeviceMesh
+    mesh_type: Any = dist.DeviceMesh
     found = group
     if isinstance(group, str):
         found = group_named(group)

@@ -169,11 +169,11 @@ class NcclGroup(ProcessGroup):
             yield made
             self._nccl.call("RedOpDestroy", made, self._communicator)
             return
-        if op.op not in REDUCTIONS:
+        if op.code not in REDUCTIONS:
             raise ValueError(f"Cannot use ReduceOp.{op.name} with NCCL")
         is_sum = op.op in (RedOpType.SUM, RedOpType.AVG)
         is_or = tensor.dtype is torch.bool and is_sum
-        yield REDUCTIONS[RedOpType.MAX if is_or else op.op]
+        yield REDUCTIONS[int(RedOpType.MAX) if is_or else op.code]
 
     # Collectives
 

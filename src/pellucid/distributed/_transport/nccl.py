@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pellucid as torch
-from pellucid.distributed._group.reduce_op import RedOpType
 from pellucid.distributed._stores.errors import DistBackendError
 
 NAME = "libnccl.so.2"
@@ -38,14 +37,8 @@ DTYPES: dict[Any, int] = {
     torch.float8_e4m3fn: 10,
     torch.float8_e5m2: 11,
 }
-# ncclRedOp_t
-REDUCTIONS = {
-    RedOpType.SUM: 0,
-    RedOpType.PRODUCT: 1,
-    RedOpType.MAX: 2,
-    RedOpType.MIN: 3,
-    RedOpType.AVG: 4,
-}
+# ncclRedOp_t, by the numbers of reductions: sum, avg, product, min, max.
+REDUCTIONS = {0: 0, 1: 4, 2: 1, 3: 3, 4: 2}
 
 # Parameters of the functions, after which all but two return an ncclResult_t.
 _POINTERS = (c_void_p, c_void_p)

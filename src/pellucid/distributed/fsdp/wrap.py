@@ -175,7 +175,7 @@ def _size(module: nn.Module) -> int:
 
 def _inner_first(module: nn.Module) -> Iterator[nn.Module]:
     """Its submodules, each once, after what they contain."""
-    inside = [m for m in module.modules() if m is not module]
+    inside: list[nn.Module] = [m for m in module.modules() if m is not module]
     return reversed(inside)
 
 

@@ -1,4 +1,4 @@
-"""``HierarchicalModelAverager``: means over small groups often, over large ones seldom."""
+"""``HierarchicalModelAverager``: means over small groups, and less often large ones."""
 
 from __future__ import annotations
 

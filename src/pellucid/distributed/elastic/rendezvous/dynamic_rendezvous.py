@@ -207,7 +207,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
     def _change(self, change: Any) -> _State:
         """Applies ``change`` to the state until no other machine has changed it too."""
         with self._rounds_lock:
-            found = self._backend.get_state()
+            found: Any = self._backend.get_state()
             while True:
                 data, token = found[:2] if found else (b"{}", None)
                 state = _State.of(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -70,10 +71,7 @@ def _table(titles: list[str], rows: list[list[str]]) -> str:
 
 
 def _print_rich(heads: list[str], titles: list[str], cells: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", *titles, show_lines=True)
+    table = import_module("rich.table").Table("", *titles, show_lines=True)
     for head, row in zip(heads, cells, strict=True):
         table.add_row(head, *row)
-    Console().print(table)
+    import_module("rich.console").Console().print(table)

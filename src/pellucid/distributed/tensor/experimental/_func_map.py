@@ -64,7 +64,7 @@ def local_map(
             want = None if in_placements is None else in_placements[k]
             if isinstance(leaf, DTensor):
                 mesh, has_parts = mesh or leaf.device_mesh, True
-                grads = in_grad_placements and in_grad_placements[k]
+                grads = in_grad_placements[k] if in_grad_placements else None
                 leaves[k] = _local(leaf, want, grads, mesh, redistribute_inputs)
             elif isinstance(leaf, torch.Tensor) and want is not None:
                 raise AssertionError(
