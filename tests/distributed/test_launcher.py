@@ -3,6 +3,7 @@
 import sys
 
 from pellucid.distributed import run
+from pellucid.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from tests.distributed.ranks import run_command
 
 PROGRAM = """
@@ -76,8 +77,33 @@ def test_the_first_failure_is_reported_with_its_traceback(tmp_path):
 def test_the_command_line_is_torchruns():
     words = "--nnodes=1:4 --nproc_per_node=3 --rdzv-backend=c10d --rdzv-id=j"
     more = "--rdzv-endpoint=h:1 --rdzv-conf=last_call_timeout=5 -r 0:1,1:3 a.py --lr 1"
-    config, command = run.config_from_args(run.parse_args(f"{words} {more}".split()))
+    args = run.parse_args(f"{words} {more}".split())
+    config, command, arguments = run.config_from_args(args)
     assert (config.min_nodes, config.max_nodes, config.nproc_per_node) == (1, 4, 3)
-    assert config.redirects == {0: 1, 1: 3} and config.node_rank == -1
-    assert config.rdzv_configs == {"last_call_timeout": "5"}
-    assert command == [sys.executable, "-u", "a.py", "--lr", "1"]
+    specs = DefaultLogsSpecs(redirects={0: Std.OUT, 1: Std.ALL})
+    assert config.logs_specs == specs
+    assert config.rdzv_configs == {"last_call_timeout": "5", "timeout": 900}
+    assert (command, arguments) == (sys.executable, ["-u", "a.py", "--lr", "1"])
+
+
+def test_options_come_from_variables_too(monkeypatch):
+    monkeypatch.setenv("PET_MAX_RESTARTS", "2")
+    monkeypatch.setenv("PET_STANDALONE", "1")
+    args = run.parse_args(["--max-restarts=3", "a.py"])
+    assert args.max_restarts == 3 and args.standalone
+    assert run.parse_args(["a.py"]).max_restarts == 2
+
+
+def test_the_former_launcher_passes_the_local_rank(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import sys; sys.stdout.write(' '.join(sys.argv[1:]) + '\\n')")
+    command = [sys.executable, "-m", "pellucid.distributed.launch", "--standalone"]
+    done = run_command([*command, "--nproc-per-node=2", str(script), "--lr", "1"])
+    lines = sorted(done.stdout.splitlines())
+    assert lines == [f"--local-rank={rank} --lr 1" for rank in range(2)], done.stderr
+
+
+def test_a_script_runs_as_a_function(tmp_path):
+    done = launch(tmp_path, "--nproc-per-node=2", "--run-path")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2

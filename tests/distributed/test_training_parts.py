@@ -119,7 +119,7 @@ def rank_averages(rank, size):
 def rank_forms_a_mesh(rank, size):
     mesh = dist.init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("dp", "tp"))
     assert mesh.shape == (2, size // 2) and mesh.size() == size
-    assert mesh.get_coordinate() == [rank // (size // 2), rank % (size // 2)]
+    assert mesh.get_coordinate() == (rank // (size // 2), rank % (size // 2))
     assert dist.get_process_group_ranks(mesh["dp"].get_group()) == [
         rank % (size // 2),
         rank % (size // 2) + size // 2,

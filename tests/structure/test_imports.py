@@ -303,20 +303,21 @@ API = {
     "alias/site/torch": {"alias"},
     # Processes that work together
     "distributed": {
-        *("autograd", "distributed/_group", "distributed/_launch"),
-        *("distributed/_stores", "distributed/elastic/multiprocessing/errors"),
-        *("distributed/launcher",),
+        *("_ops", "distributed/_group", "distributed/_stores", "library"),
+        *("distributed/_transport",),
+        *("distributed/elastic/agent/server", "distributed/elastic/multiprocessing"),
+        *("distributed/elastic/multiprocessing/errors", "distributed/elastic/utils"),
+        *("distributed/launcher", "cuda"),
     },
     "distributed/_composable": {"distributed/fsdp"},
     "distributed/_group": {
         *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
+        *("_package", "cuda", "devices"),
     },
-    "distributed/_launch": {
-        *("distributed", "distributed/_stores"),
-        *("distributed/elastic/multiprocessing/errors",),
+    "distributed/_stores": set(),
+    "distributed/_tensor": {
+        *("distributed", "distributed/tensor", "distributed/tensor/experimental"),
     },
-    "distributed/_stores": {"distributed"},
-    "distributed/_tensor": {"distributed", "distributed/tensor"},
     "distributed/_transport": {"distributed/_stores"},
     "distributed/algorithms": set(),
     "distributed/algorithms/_checkpoint": {
@@ -331,15 +332,32 @@ API = {
         *("serialization/_format",),
     },
     "distributed/elastic": set(),
+    "distributed/elastic/agent": set(),
+    "distributed/elastic/agent/server": {
+        *("distributed/_stores", "distributed/elastic", "distributed/elastic/metrics"),
+        *("distributed/elastic/multiprocessing", "distributed/elastic/rendezvous"),
+        *("distributed/elastic/multiprocessing/errors", "distributed/elastic/utils"),
+    },
+    "distributed/elastic/metrics": set(),
     "distributed/elastic/multiprocessing": {
         *("distributed/elastic/multiprocessing/errors",),
+        *("distributed/elastic/multiprocessing/subprocess_handler",),
     },
     "distributed/elastic/multiprocessing/errors": set(),
+    "distributed/elastic/multiprocessing/subprocess_handler": set(),
+    "distributed/elastic/rendezvous": {
+        *("distributed/_stores", "distributed/elastic/utils"),
+    },
+    "distributed/elastic/utils": {"distributed/_stores"},
     "distributed/fsdp": {
         *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         *("utils/_pytree",),
     },
-    "distributed/launcher": {"distributed/_launch"},
+    "distributed/launcher": {
+        *("distributed/elastic/agent/server", "distributed/elastic/multiprocessing"),
+        *("distributed/elastic/multiprocessing/errors",),
+        *("distributed/elastic/rendezvous",),
+    },
     "distributed/nn": {"autograd", "distributed/nn/api"},
     "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
     "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
@@ -354,8 +372,13 @@ API = {
         *("autograd", "distributed", "explain", "nn", "pellucid_compiler"),
         *("random", "utils/_pytree"),
     },
+    "distributed/tensor/debug": {
+        *("_ops", "distributed", "distributed/_group", "distributed/tensor", "utils"),
+        *("utils/_pytree",),
+    },
     "distributed/tensor/experimental": {
         *("autograd", "distributed", "distributed/tensor", "nn", "overrides"),
+        *("utils/_pytree",),
     },
     "distributed/tensor/parallel": {"distributed", "distributed/tensor", "nn"},
 }

@@ -28,6 +28,7 @@ from pellucid.autograd.grad_mode import (
     enforce_grad_layout_policy,
     set_multithreading_enabled,
 )
+from pellucid.autograd.parts import holds_part, part_of
 from pellucid.autograd.variable import Variable
 
 __all__ = [
@@ -102,7 +103,7 @@ def backward(
     given = _gradients(grad_tensors, len(roots))
     if _are_parts((*roots, *chosen)):
         roots, given = _root_parts(roots, given)
-        chosen = tuple(map(_part_of, chosen))
+        chosen = tuple(map(part_of, chosen))
     _C._run_backward(
         roots,
         given,
@@ -162,7 +163,7 @@ def grad(
     given = _gradients(grad_outputs, len(roots))
     if _are_parts((*roots, *wanted)):
         roots, given = _root_parts(roots, given)
-        parts = tuple(map(_part_of, wanted))
+        parts = tuple(map(part_of, wanted))
         found = grad(
             *(roots, parts, given, retain_graph, create_graph, True, allow_unused),
             *(is_grads_batched, materialize_grads),
@@ -180,21 +181,13 @@ def grad(
 # Tensors whose history is that of an inner tensor (DTensor).
 
 
-def _holds_part(tensor: Any) -> bool:
-    return type(tensor) is not Tensor and hasattr(type(tensor), "_root_part")
-
-
 def _are_parts(tensors: tuple[Any, ...]) -> bool:
-    return any(map(_holds_part, tensors))
-
-
-def _part_of(tensor: Any) -> Any:
-    return tensor._local_tensor if _holds_part(tensor) else tensor
+    return any(map(holds_part, tensors))
 
 
 def _gradient_of(tensor: Any, found: Any) -> Any:
     """The gradient in the form of the inner tensor."""
-    if found is None or not _holds_part(tensor):
+    if found is None or not holds_part(tensor):
         return found
     return tensor._with_gradient(found)
 
@@ -204,7 +197,7 @@ def _root_parts(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The inner tensors of roots, and their gradients."""
     pairs = [
-        root._root_part(gradient) if _holds_part(root) else (root, gradient)
+        root._root_part(gradient) if holds_part(root) else (root, gradient)
         for root, gradient in zip(roots, gradients, strict=True)
     ]
     return tuple(root for root, _ in pairs), tuple(gradient for _, gradient in pairs)

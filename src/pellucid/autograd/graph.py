@@ -14,6 +14,7 @@ from pellucid import _C
 from pellucid._C import Node
 from pellucid._tensor import Tensor
 from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
+from pellucid.autograd.parts import part_of
 from pellucid.autograd.saved_tensors import (
     disable_saved_tensors_hooks,
     save_on_cpu,
@@ -62,7 +63,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
     Raises RuntimeError when `tensor` does not require gradients.
     """
-    return GradientEdge(*_C._gradient_edge(tensor))
+    return GradientEdge(*_C._gradient_edge(part_of(tensor)))
 
 
 def increment_version(tensor: Any) -> None:

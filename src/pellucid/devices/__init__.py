@@ -121,6 +121,10 @@ class Backend:
         """Milliseconds from one event to a later one."""
         raise NotImplementedError(f"{type(self).__name__} has no elapsed()")
 
+    def handle(self, device: int, stream: int) -> int:
+        """The stream as the device's own libraries know it: a ``cudaStream_t``."""
+        raise NotImplementedError(f"{type(self).__name__} has no handle()")
+
 
 def _install(name: str) -> None:
     from pellucid.devices.module import DeviceModule
@@ -161,7 +165,19 @@ def register(backend: Backend) -> None:
     launches = type(backend).launch is not Backend.launch
     pool = _pool_of(backend)
     _C._add_backend(name, count, backend, launches, backend.streams, pool)
+    _registered[name] = backend
     _install(name)
+
+
+_registered: dict[str, Backend] = {}
+
+
+def backend_of(device: Any) -> Backend:
+    """The backend of a device. ValueError for one that ``register`` did not add."""
+    name = pellucid.device(device).type
+    if name not in _registered:
+        raise ValueError(f"{name} is not a device that register() has added")
+    return _registered[name]
 
 
 def _pool_of(backend: Backend) -> tuple[int, int, int, int, bool]:

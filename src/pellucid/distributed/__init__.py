@@ -6,28 +6,43 @@ the key-value stores by which processes find each other. Imported lazily.
 
 from __future__ import annotations
 
-import enum
+import sys
+from importlib import import_module
 from typing import Any
 
+from pellucid.distributed._stores.errors import DistBackendError as DistBackendError
+from pellucid.distributed._stores.errors import DistError as DistError
+from pellucid.distributed._stores.errors import DistNetworkError as DistNetworkError
+from pellucid.distributed._stores.errors import DistStoreError as DistStoreError
+from pellucid.distributed._stores.errors import QueueEmptyError as QueueEmptyError
 from pellucid.distributed._stores.file_store import FileStore as FileStore
 from pellucid.distributed._stores.hash_store import HashStore as HashStore
 from pellucid.distributed._stores.tcp_store import TCPStore as TCPStore
 from pellucid.distributed.distributed_c10d import *
+from pellucid.distributed.distributed_c10d import ProcessGroupGloo as ProcessGroupGloo
 from pellucid.distributed.distributed_c10d import _all_gather_base as _all_gather_base
 from pellucid.distributed.distributed_c10d import (
+    _broadcast_coalesced as _broadcast_coalesced,
+)
+from pellucid.distributed.distributed_c10d import (
     _coalescing_manager as _coalescing_manager,
+)
+from pellucid.distributed.distributed_c10d import (
+    _get_process_group_name as _get_process_group_name,
 )
 from pellucid.distributed.distributed_c10d import (
     _make_nccl_premul_sum as _make_nccl_premul_sum,
 )
 from pellucid.distributed.distributed_c10d import (
+    _rank_not_in_group as _rank_not_in_group,
+)
+from pellucid.distributed.distributed_c10d import (
     _reduce_scatter_base as _reduce_scatter_base,
 )
-from pellucid.distributed.errors import DistBackendError as DistBackendError
-from pellucid.distributed.errors import DistError as DistError
-from pellucid.distributed.errors import DistNetworkError as DistNetworkError
-from pellucid.distributed.errors import DistStoreError as DistStoreError
-from pellucid.distributed.errors import QueueEmptyError as QueueEmptyError
+from pellucid.distributed.distributed_c10d import barrier, get_rank
+from pellucid.distributed.distributed_c10d import (
+    default_pg_timeout as default_pg_timeout,
+)
 from pellucid.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )
@@ -36,8 +51,6 @@ from pellucid.distributed.rendezvous import rendezvous as rendezvous
 
 def is_available() -> bool:
     """Whether this system supports process groups: Linux."""
-    import sys
-
     return sys.platform == "linux"
 
 
@@ -59,26 +72,38 @@ def waiting(group: Any = None) -> dict[int, str]:
     return {} if target is None else target.whereabouts()
 
 
-class DebugLevel(enum.Enum):
-    """The debug level; mismatched calls are always detected."""
+def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
+    """Opens the debugger on one rank; the others wait for it. The first ``skip`` calls
+    do nothing.
+    """
+    global _num_breakpoints
+    _num_breakpoints += 1
+    if _num_breakpoints <= skip:
+        return
+    if get_rank() == rank:
+        import pdb
 
-    OFF = 0
-    INFO = 1
-    DETAIL = 2
+        sys.stdout.write(
+            f"rank {rank} is in the debugger; the others wait. Type 'up' for the "
+            "caller, 'c' to go on.\n"
+        )
+        pdb.set_trace()
+    barrier()
 
 
-def get_debug_level() -> DebugLevel:
-    """The level in TORCH_DISTRIBUTED_DEBUG."""
-    import os
-
-    return DebugLevel[os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]
+_num_breakpoints = 0
+_Work = Work  # noqa: F405
+_LAZY = {
+    "DeviceMesh": "pellucid.distributed.device_mesh",
+    "init_device_mesh": "pellucid.distributed.device_mesh",
+    "GradBucket": "pellucid.nn.parallel._buckets",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Imports meshes at first use."""
-    if name in ("DeviceMesh", "device_mesh", "init_device_mesh"):
-        from importlib import import_module
-
-        meshes = import_module("pellucid.distributed.device_mesh")
-        return meshes if name == "device_mesh" else getattr(meshes, name)
+    """Imports meshes and buckets at first use."""
+    if name == "device_mesh":
+        return import_module("pellucid.distributed.device_mesh")
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

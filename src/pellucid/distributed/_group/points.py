@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pellucid.distributed._distributed import Failure
 from pellucid.distributed._group.whereabouts import call_site
 from pellucid.distributed._group.work import Work
+from pellucid.distributed._stores.errors import DistBackendError
 from pellucid.distributed._stores.store import seconds_of
-from pellucid.distributed.errors import DistBackendError
 
 if TYPE_CHECKING:
     from pellucid.distributed._group.running import RunningGroup

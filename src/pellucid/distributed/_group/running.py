@@ -23,12 +23,12 @@ from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._group.queue import CallQueue
 from pellucid.distributed._group.whereabouts import call_site, main_thread_place
 from pellucid.distributed._group.work import Work
+from pellucid.distributed._stores.errors import DistBackendError, DistStoreError
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._transport import codes
 from pellucid.distributed._transport.choose import Member, Transport, connect, meet
 from pellucid.distributed._transport.messages import MessageGroup
 from pellucid.distributed._transport.shared_memory import SharedMemoryGroup
-from pellucid.distributed.errors import DistBackendError, DistStoreError
 
 Call = tuple[int, int, int, int, int]  # kind, count, dtype, reduction, root
 

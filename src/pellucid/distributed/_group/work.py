@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C
+from pellucid.distributed._stores.errors import DistBackendError
 from pellucid.distributed._stores.store import seconds_of
-from pellucid.distributed.errors import DistBackendError
 from pellucid.futures import Future
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+import pellucid as torch
 from pellucid.distributed._group.native import NativeGroup
 from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._stores.prefix_store import PrefixStore
@@ -114,6 +115,41 @@ class _World:
         self.num_groups = 0
         self.num_inits = 0
         self.local_groups: dict[tuple[int, ...], int] = {}
+        #: Called with the name of each collective, as ``CommDebugMode`` does.
+        self.observers: list[Callable[[str], None]] = []
+
+    @property
+    def default_pg(self) -> Any:
+        """The default group."""
+        return self.default
+
+    @property
+    def pg_map(self) -> dict[Any, tuple[str, Store | None]]:
+        """The groups, with their backends and stores."""
+        return {g: (kind, g._store) for g, kind in self.groups.items()}
+
+    @property
+    def pg_names(self) -> dict[Any, str]:
+        """The groups, with their names."""
+        return {each: each.group_name for each in self.groups}
+
+    @property
+    def pg_group_ranks(self) -> dict[Any, dict[int, int]]:
+        """The groups, with their members: from global ranks to those of the group."""
+        return {
+            each: {rank: k for k, rank in enumerate(each._global_ranks)}
+            for each in self.groups
+        }
+
+    @property
+    def pg_backend_config(self) -> dict[Any, str]:
+        """The groups, with their backends by device type."""
+        return {g: repr(BackendConfig(kind)) for g, kind in self.groups.items()}
+
+    @property
+    def group_count(self) -> int:
+        """How many groups were made."""
+        return self.num_groups
 
 
 world = _World()
@@ -137,6 +173,14 @@ def group_of(group: Any) -> Any:
     return world.default
 
 
+def group_named(name: str) -> Any:
+    """The group with a ``group_name``."""
+    for each in world.groups:
+        if each.group_name == name:
+            return each
+    raise RuntimeError(f"Could not resolve the process group registered under {name!r}")
+
+
 class _WorldMeta(type):
     @property
     def WORLD(cls) -> Any:
@@ -156,6 +200,29 @@ class GroupMember(metaclass=_WorldMeta):
     """``GroupMember.NON_GROUP_MEMBER`` is the result for ranks outside a new group."""
 
     NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
+def _make_each(backend: str, store: Store, *facts: Any, **options: Any) -> Any:
+    """A group of the backend; with one per type of device, of each whose devices this
+    machine has.
+    """
+    named = BackendConfig(backend).device_backend_map
+    kinds = {d: name for d, name in named.items() if d == "cpu" or _has_devices(d)}
+    if len(set(kinds.values())) < 2:
+        return _make(_cpu_backend(backend), store, *facts, **options)
+    from pellucid.distributed._group.nccl import PerDevice
+
+    return PerDevice(
+        {
+            device: _make(name, PrefixStore(device, store), *facts, **options)
+            for device, name in kinds.items()
+        }
+    )
+
+
+def _has_devices(kind: str) -> bool:
+    module = getattr(torch, kind, None)
+    return module is not None and bool(module.is_available())
 
 
 def _cpu_backend(backend: str) -> str:
@@ -192,18 +259,29 @@ def _make(
 
         return MpiGroup(store, rank, ranks, timeout)
     if name == "nccl":
-        raise RuntimeError(
-            "ProcessGroupNCCL is only supported with GPUs, no GPUs found! Use "
-            'init_process_group("gloo") for tensors in memory of the CPU'
-        )
+        from pellucid.distributed._group.nccl import NcclGroup
+
+        return NcclGroup(store, rank, size, timeout, k.get("device_id"))
     return NativeGroup(store, rank, size, timeout)
 
 
-def _add(group: Any, name: str, backend: str, ranks: Sequence[int], desc: str) -> Any:
-    group.group_name, group.group_desc = name, desc
-    group._global_ranks = list(ranks)
-    world.groups[group] = backend
-    return group
+def make_group(
+    backend: str,
+    store: Store,
+    rank: int,
+    ranks: Sequence[int],
+    timeout: timedelta,
+    *,
+    name: str,
+    desc: str,
+    **options: Any,
+) -> Any:
+    """Makes a group, of which this process has a rank; ``ranks`` are global ones."""
+    made = _make_each(backend, store, rank, ranks, timeout, group_name=name, **options)
+    made.group_name, made.group_desc = name, desc
+    made._global_ranks = list(ranks)
+    world.groups[made] = backend
+    return made
 
 
 def init_process_group(
@@ -251,9 +329,13 @@ def init_process_group(
     world.store = PrefixStore(f"init_{world.num_inits}", store)
     own = PrefixStore("default_pg", world.store)
     ranks = range(world_size)
-    options = {"group_name": "0", "pg_options": pg_options}
-    made = _make(name, own, rank, ranks, limit, **options)
-    world.default = _add(made, "0", backend or "undefined", ranks, "default_pg")
+    world.default = make_group(
+        *(backend or "undefined", own, rank, ranks, limit),
+        name="0",
+        desc="default_pg",
+        pg_options=pg_options,
+        device_id=device_id,
+    )
     world.default._default_timeout = limit
     world.num_groups = 1
 
@@ -282,14 +364,17 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """Makes a group of some ranks; all processes call it, in the same order, members or
     not (with ``use_local_synchronization`` only members). Non-members get
-    ``GroupMember.NON_GROUP_MEMBER``.
+    ``GroupMember.NON_GROUP_MEMBER``. Ranks of the group are in the order of global
+    ranks, or as given without ``sort_ranks``.
     """
     default = group_of(None)
     size, own = default.size(), default.rank()
-    chosen = sorted(range(size) if ranks is None else ranks)
+    chosen = list(range(size) if ranks is None else ranks)
+    chosen = sorted(chosen) if sort_ranks else chosen
     if len(set(chosen)) != len(chosen) or any(not 0 <= r < size for r in chosen):
         raise ValueError(
             f"the new group's rank should be within the world_size {size}, each once; "
@@ -304,9 +389,13 @@ def new_group(
     store = WatchedStore(
         f"group_{name}", world.store, lambda: default.check_alive(chosen)
     )
-    options = {"group_name": name, "pg_options": pg_options}
-    made = _make(_cpu_backend(kind), store, chosen.index(own), chosen, limit, **options)
-    return _add(made, name, kind, chosen, group_desc or "undefined")
+    return make_group(
+        *(kind, store, chosen.index(own), chosen, limit),
+        name=name,
+        desc=group_desc or "undefined",
+        pg_options=pg_options,
+        device_id=device_id,
+    )
 
 
 def _group_name(ranks: tuple[int, ...], is_local: bool) -> str:
@@ -362,6 +451,7 @@ def split_group(
     timeout: timedelta | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
+    backend: str | None = None,
 ) -> Any:
     """Splits a group into subgroups ``split_ranks``, given by ranks of the group;
     returns this rank's subgroup or None. All ranks of the group call it.
@@ -375,9 +465,40 @@ def split_group(
     for ranks in split_ranks:
         if parent.rank() in ranks:
             members = [parent._global_ranks[rank] for rank in ranks]
-            made = new_group(members, timeout, None, pg_options, True, group_desc)
-            return made
+            kind = world.groups[parent] if backend is None else backend
+            return new_group(
+                *(members, timeout, kind, pg_options, True, group_desc),
+                sort_ranks=False,
+            )
     return None
+
+
+def shrink_group(
+    ranks_to_exclude: Sequence[int],
+    group: Any = None,
+    shrink_flags: int = 0,
+    pg_options: Any = None,
+) -> Any:
+    """Makes a group of the members that stay, which alone call it. The former group is
+    destroyed; if it is the default one, the new one takes its place.
+    """
+    former = group_of(group)
+    excluded = set(ranks_to_exclude)
+    if not excluded:
+        raise ValueError("ranks_to_exclude cannot be empty")
+    if former.rank() in excluded:
+        raise RuntimeError(f"rank {former.rank()} is excluded: it must not call it")
+    ranks = [r for k, r in enumerate(former._global_ranks) if k not in excluded]
+    made = new_group(
+        *(ranks, timedelta(seconds=former._timeout), world.groups[former], pg_options),
+        use_local_synchronization=True,
+    )
+    if former is world.default:
+        made._default_timeout = former._default_timeout
+        world.default = made
+    former.shutdown()
+    del world.groups[former]
+    return made
 
 
 def is_initialized() -> bool:
@@ -449,8 +570,12 @@ def get_pg_count() -> int:
 
 
 def check_member(group: Any, name: str) -> Any:
-    """The group, or None with a warning if this process is not a member."""
+    """The group, or None with a warning if this process is not a member. Every
+    collective calls it first, with its name.
+    """
     target = group_of(group)
+    for observe in world.observers:
+        observe(name)
     if target is NON_GROUP_MEMBER:
         warnings.warn(
             f"Running {name} on global rank {get_rank()} which does not belong to the "

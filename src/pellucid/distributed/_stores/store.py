@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
+from pellucid.distributed._stores.errors import DistStoreError, QueueEmptyError
 from pellucid.distributed._stores.table import Empty, Fields, Missing
-from pellucid.distributed.errors import DistStoreError, QueueEmptyError
 
 DEFAULT_TIMEOUT = datetime.timedelta(seconds=300)
 

@@ -6,9 +6,9 @@ import contextlib
 import socket
 import threading
 
+from pellucid.distributed._stores.errors import DistNetworkError
 from pellucid.distributed._stores.table import Empty, Missing, Table
 from pellucid.distributed._stores.wire import receive_fields, send_fields
-from pellucid.distributed.errors import DistNetworkError
 
 
 def _listen(host: str, port: int) -> socket.socket:

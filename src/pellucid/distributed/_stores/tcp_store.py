@@ -10,11 +10,11 @@ import threading
 import time
 from typing import Any
 
+from pellucid.distributed._stores.errors import DistNetworkError, DistStoreError
 from pellucid.distributed._stores.store import DEFAULT_TIMEOUT, Store, seconds_of
 from pellucid.distributed._stores.table import Empty, Fields, Missing
 from pellucid.distributed._stores.tcp_server import Server
 from pellucid.distributed._stores.wire import receive_fields, send_fields
-from pellucid.distributed.errors import DistNetworkError, DistStoreError
 
 _servers: dict[int, Server] = {}  # by port, for `multi_tenant`
 

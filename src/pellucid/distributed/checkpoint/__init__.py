@@ -30,6 +30,9 @@ from pellucid.distributed.checkpoint.planner import (
     SavePlanner,
     WriteItem,
 )
+from pellucid.distributed.checkpoint.quantized_hf_storage import (
+    QuantizedHuggingFaceStorageReader,
+)
 from pellucid.distributed.checkpoint.state_dict_loader import load, load_state_dict
 from pellucid.distributed.checkpoint.state_dict_saver import (
     async_save,
@@ -51,6 +54,7 @@ __all__ = [
     "LoadPlan",
     "LoadPlanner",
     "Metadata",
+    "QuantizedHuggingFaceStorageReader",
     "ReadItem",
     "SavePlan",
     "SavePlanner",

@@ -178,13 +178,17 @@ class HuggingFaceStorageReader(FileSystemReader):
         def read(name: str) -> None:
             with safe_open(self._path_of(name)) as file:
                 for item in files[name]:
-                    whole = file.get_tensor(item.storage_index.fqn)
+                    whole = self._tensor_of(file, item.storage_index.fqn)
                     box = item.storage_offsets, item.lengths
                     _fill(item, narrow_tensor_by_index(whole, *box), planner)
 
         with ThreadPoolExecutor(max(1, self.thread_count)) as threads:
             list(threads.map(read, files))
         return _finished(None)
+
+    def _tensor_of(self, file: Any, name: str) -> Any:
+        """The values of a tensor in an open file."""
+        return file.get_tensor(name)
 
     def read_metadata(self, *args: Any) -> Metadata:
         described: dict[str, Any] = {}

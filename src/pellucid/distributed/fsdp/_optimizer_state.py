@@ -39,6 +39,25 @@ def _parameters(optimizer: torch.optim.Optimizer) -> list[Any]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
+def rekeyed_state(
+    model: nn.Module, optimizer: Any, state: dict[str, Any], is_by_name: bool
+) -> dict[str, Any]:
+    """A state with other keys of the same values. Without an optimizer, it has all
+    parameters of the model, in order.
+    """
+    names: list[Any] = [name for name, _ in model.named_parameters()]
+    if optimizer is not None:
+        names = _names(model, optimizer)
+    keys = names if is_by_name else list(range(len(names)))
+    known = {**dict(enumerate(keys)), **dict(zip(names, keys, strict=True))}
+    groups = [
+        {**group, "params": [known[key] for key in group["params"]]}
+        for group in state["param_groups"]
+    ]
+    values = {known[key]: value for key, value in state["state"].items()}
+    return {"state": values, "param_groups": groups}
+
+
 def named_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, state: Any, is_whole: bool
 ) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pellucid.distributed.fsdp._optimizer_state import (
     from_first,
     named_state,
     numbered_state,
+    rekeyed_state,
     whole,
 )
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
@@ -57,6 +58,13 @@ class BackwardPrefetch(enum.Enum):
 
     BACKWARD_PRE = enum.auto()
     BACKWARD_POST = enum.auto()
+
+
+class OptimStateKeyType(enum.Enum):
+    """How an optimizer's state denotes parameters."""
+
+    PARAM_NAME = enum.auto()
+    PARAM_ID = enum.auto()
 
 
 class StateDictType(enum.Enum):
@@ -193,25 +201,18 @@ class FullyShardedDataParallel(nn.Module):
         mesh = device_mesh or _mesh_of(process_group, strategy)
         if sync_module_states:
             _broadcast(module)
-        precision = mixed_precision or MixedPrecision()
-        policy = MixedPrecisionPolicy(
-            precision.param_dtype,
-            precision.reduce_dtype,
-            cast_forward_inputs=precision.cast_forward_inputs,
-        )
+        options: dict[str, Any] = {
+            "sharding_strategy": strategy,
+            "mixed_precision": mixed_precision or MixedPrecision(),
+        }
         ignored = [p for part in ignored_modules or () for p in part.parameters()]
         ignored += [p for p in ignored_states or () if isinstance(p, torch.Tensor)]
-        chosen = []
+        chosen = {}
         if auto_wrap_policy is not None:
-            chosen = wrap.chosen_modules(module, auto_wrap_policy)
-        for part in [*chosen, module]:
-            fully_shard(
-                part,
-                mesh=mesh,
-                reshard_after_forward=strategy not in _GATHERED_ONCE,
-                mp_policy=policy,
-                ignored_params=ignored,
-            )
+            facts = ignored_modules or (), options
+            chosen = wrap.chosen_modules(module, auto_wrap_policy, *facts)
+        for part, own in {**chosen, module: options}.items():
+            _shard(part, mesh, ignored, **own)
         self._fsdp_wrapped_module = module
         self._state_settings = _settings(_FULL)
 
@@ -353,6 +354,72 @@ class FullyShardedDataParallel(nn.Module):
             optim.load_state_dict(found)
         return found
 
+    # The same under former names.
+
+    @staticmethod
+    def full_optim_state_dict(
+        model: nn.Module,
+        optim: torch.optim.Optimizer,
+        optim_input: Any = None,
+        rank0_only: bool = True,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """The optimizer's state with whole tensors, on the first process alone."""
+        state = named_state(model, optim, None, True)
+        return {} if rank0_only and torch.distributed.get_rank(group) else state
+
+    @staticmethod
+    def sharded_optim_state_dict(
+        model: nn.Module, optim: torch.optim.Optimizer, group: Any = None
+    ) -> dict[str, Any]:
+        """The optimizer's state with DTensors."""
+        return named_state(model, optim, None, False)
+
+    @staticmethod
+    def shard_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any],
+        model: nn.Module,
+        optim_input: Any = None,
+        optim: Any = None,
+    ) -> dict[str, Any]:
+        """What ``optim.load_state_dict`` takes, of whole tensors."""
+        return numbered_state(model, optim, full_optim_state_dict, False)
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(
+        sharded_optim_state_dict: dict[str, Any], model: nn.Module, optim: Any
+    ) -> dict[str, Any]:
+        """What ``optim.load_state_dict`` takes, of DTensors."""
+        return numbered_state(model, optim, sharded_optim_state_dict, False)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any] | None,
+        model: nn.Module,
+        optim_input: Any = None,
+        optim: Any = None,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """What ``optim.load_state_dict`` takes, of whole tensors that the first process
+        alone has.
+        """
+        state = from_first(full_optim_state_dict or {}, group)
+        return numbered_state(model, optim, state, False)
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any],
+        optim_state_key_type: OptimStateKeyType,
+        model: nn.Module,
+        optim_input: Any = None,
+        optim: Any = None,
+    ) -> dict[str, Any]:
+        """A state of an optimizer that is not sharded, with parameters by names or by
+        numbers.
+        """
+        is_by_name = optim_state_key_type is OptimStateKeyType.PARAM_NAME
+        return rekeyed_state(model, optim, optim_state_dict, is_by_name)
+
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped module's state, full unless ``state_dict_type`` is set."""
         state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
@@ -371,6 +438,27 @@ class FullyShardedDataParallel(nn.Module):
             name: _as_placed(value, own.get(name)) for name, value in state_dict.items()
         }
         return self._fsdp_wrapped_module.load_state_dict(given, *args, **kwargs)
+
+
+def _shard(
+    module: nn.Module,
+    mesh: DeviceMesh,
+    ignored: list[Any],
+    sharding_strategy: ShardingStrategy,
+    mixed_precision: MixedPrecision,
+) -> None:
+    """Shards a module by the options that a policy may change."""
+    fully_shard(
+        module,
+        mesh=mesh,
+        reshard_after_forward=sharding_strategy not in _GATHERED_ONCE,
+        mp_policy=MixedPrecisionPolicy(
+            mixed_precision.param_dtype,
+            mixed_precision.reduce_dtype,
+            cast_forward_inputs=mixed_precision.cast_forward_inputs,
+        ),
+        ignored_params=ignored,
+    )
 
 
 def _as_placed(value: Any, like: Any) -> Any:

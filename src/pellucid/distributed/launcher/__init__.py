@@ -1,6 +1,9 @@
 """``torch.distributed.launcher``: launching from a program."""
 
-from pellucid.distributed._launch.config import LaunchConfig
-from pellucid.distributed.launcher.api import elastic_launch, launch_agent
+from pellucid.distributed.launcher.api import (
+    LaunchConfig,
+    elastic_launch,
+    launch_agent,
+)
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]

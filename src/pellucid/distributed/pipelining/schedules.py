@@ -11,6 +11,8 @@ import pellucid as torch
 from pellucid.distributed.pipelining.stage import PipelineStage
 
 __all__ = [
+    "PipelineScheduleMulti",
+    "PipelineScheduleSingle",
     "Schedule1F1B",
     "ScheduleDualPipeV",
     "ScheduleGPipe",
@@ -26,7 +28,7 @@ __all__ = [
 _Action = tuple[str, int, int]
 
 
-class _Schedule(ABC):
+class _PipelineSchedule(ABC):
     def __init__(
         self,
         stages: list[PipelineStage],
@@ -147,7 +149,9 @@ class _Schedule(ABC):
         ]
 
 
-class _SingleSchedule(_Schedule):
+class PipelineScheduleSingle(_PipelineSchedule):
+    """Schedules with one stage on each rank."""
+
     def __init__(
         self,
         stage: PipelineStage,
@@ -164,7 +168,7 @@ class _SingleSchedule(_Schedule):
         super().__init__([stage], n_microbatches, loss_fn, scale_grads)
 
 
-class ScheduleGPipe(_SingleSchedule):
+class ScheduleGPipe(PipelineScheduleSingle):
     """All microbatches forward, then all backward."""
 
     @staticmethod
@@ -173,7 +177,7 @@ class ScheduleGPipe(_SingleSchedule):
             yield from ((kind, own[0], number) for number in range(count))
 
 
-class Schedule1F1B(_SingleSchedule):
+class Schedule1F1B(PipelineScheduleSingle):
     """Alternates one forward and one backward once the pipeline is full: a stage holds
     at most as many microbatches as there are stages after it.
     """
@@ -189,7 +193,11 @@ class Schedule1F1B(_SingleSchedule):
                 yield "F", stage, number + ahead
 
 
-class ScheduleLoopedBFS(_Schedule):
+class PipelineScheduleMulti(_PipelineSchedule):
+    """Schedules with several stages on each rank."""
+
+
+class ScheduleLoopedBFS(PipelineScheduleMulti):
     """Several stages per rank: all microbatches forward through the stages in order,
     then backward (Lamy-Poirier, "Breadth-first pipeline parallelism", 2022).
     """
@@ -202,7 +210,7 @@ class ScheduleLoopedBFS(_Schedule):
             yield from (("B", stage, number) for number in reversed(range(count)))
 
 
-class ScheduleInterleaved1F1B(_Schedule):
+class ScheduleInterleaved1F1B(PipelineScheduleMulti):
     """Several stages per rank; alternates one forward and one backward, in rounds of as
     many microbatches as ranks for each stage (Narayanan et al., "Efficient large-scale
     language model training on GPU clusters using Megatron-LM", 2021, section 2.2).
@@ -284,7 +292,7 @@ def _zero_bubble(
     return plans
 
 
-class ScheduleInterleavedZeroBubble(_Schedule):
+class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
     """Several stages per rank; computes gradients of weights instead of waiting (Qi et
     al., "Zero bubble pipeline parallelism", 2023). If the parts take equal time, it
     waits a third as long as ``ScheduleInterleaved1F1B``, and holds at most what the
@@ -299,7 +307,7 @@ class ScheduleInterleavedZeroBubble(_Schedule):
         yield from _zero_bubble(places, count, limit)[own[0]]
 
 
-class ScheduleZBVZeroBubble(_Schedule):
+class ScheduleZBVZeroBubble(PipelineScheduleMulti):
     """Two stages per rank: r and 2 * size - 1 - r, so that backward begins on the rank
     where forward ended, and all ranks hold equally many microbatches (Qi et al.,
     "Pipeline parallelism with controllable memory", 2024).
@@ -416,7 +424,7 @@ _SCHEDULES = (
 )
 
 
-def get_schedule_class(schedule_name: str) -> type[_Schedule]:
+def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """The schedule class of a name without "Schedule", case-insensitive: "1F1B".
     ValueError if there is none.
     """

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pellucid.distributed._distributed import read_memory
+from pellucid.distributed._stores.errors import DistError, DistStoreError
 from pellucid.distributed._stores.store import Store
-from pellucid.distributed.errors import DistError, DistStoreError
 from pellucid.distributed.rpc import wire
 
 

@@ -16,6 +16,7 @@ import pellucid as torch
 from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import Step, line_of, steps_between
+from pellucid.distributed.tensor._registered import registered, registered_rule
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor._staged import run_staged
 from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
@@ -233,6 +234,8 @@ def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
 
 
 def _rule(call: _Call) -> _rules.Shared | None:
+    if call.func in registered:
+        return registered_rule(call)
     stand_ins = [
         _rules.like(_dtype_name(local.dtype), spec.shape)
         for local, spec in zip(call.locals, call.specs, strict=True)

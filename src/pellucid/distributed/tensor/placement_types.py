@@ -44,6 +44,8 @@ class Shard(Placement):
         first = min(rank * step, curr_local_size)
         return min(first + step, curr_local_size) - first, first
 
+    _local_shard_size_and_offset = local_shard_size_and_offset
+
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):

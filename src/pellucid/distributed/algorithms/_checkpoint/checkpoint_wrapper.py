@@ -149,7 +149,7 @@ def apply_activation_checkpointing(
     if auto_wrap_policy is None:
         chosen = [m for m in model.modules() if m is not model and check_fn(m)]
     else:
-        chosen = chosen_modules(model, auto_wrap_policy)
+        chosen = list(chosen_modules(model, auto_wrap_policy, (), {}))
     wanted = set(chosen)
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):

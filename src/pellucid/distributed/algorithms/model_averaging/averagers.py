@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pellucid.distributed as dist
+from pellucid.distributed.algorithms.model_averaging.utils import (
+    average_parameters_or_parameter_groups,
+)
 
 __all__ = ["ModelAverager", "PeriodicModelAverager"]
 
@@ -41,13 +44,5 @@ class PeriodicModelAverager(ModelAverager):
         """Averages if it is due, and counts a step."""
         is_due = self.step >= self.warmup_steps
         if is_due and (self.step - self.warmup_steps) % self.period == 0:
-            flat = [
-                parameter.detach()
-                for group in params
-                for parameter in (
-                    group["params"] if isinstance(group, dict) else [group]
-                )
-            ]
-            if flat:
-                dist.all_reduce_coalesced(flat, dist.ReduceOp.AVG, self.process_group)
+            average_parameters_or_parameter_groups(params, self.process_group)
         self.step += 1

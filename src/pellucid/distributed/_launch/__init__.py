@@ -1,1 +1,0 @@
-"""The launcher behind ``python -m pellucid.distributed.run``: see README.md."""

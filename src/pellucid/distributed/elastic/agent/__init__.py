@@ -1,0 +1,1 @@
+"""``torch.distributed.elastic.agent``: the agent of a machine is in ``server``."""
