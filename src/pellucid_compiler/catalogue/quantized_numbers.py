@@ -12,7 +12,6 @@ from pellucid_compiler.declare import (
     round_even,
     tabulate,
     to,
-    total,
     where,
 )
 from pellucid_compiler.ir.dtypes import is_float
@@ -91,6 +90,25 @@ def _scale_sums(sums, totals, units, bias, offset):
     )
 
 
+@loop(
+    "pellucid::_scale_products(Tensor sums, Tensor rows, Tensor columns, Tensor bias) "
+    "-> Tensor",
+    **_HIDDEN,
+)
+def _scale_products(sums, rows, columns, bias):
+    """``sums[i, j] * rows[i] * columns[j] + bias[j]``, float32."""
+    _require_columns("_scale_products", sums, columns, bias)
+    require(
+        (rows.rank == 1) & (rows.shape[0] == sums.shape[0]),
+        "_scale_products: {} rows, but scales of shape {}",
+        *(sums.shape[0], rows.shape[0]),
+    )
+    return tabulate(
+        sums.shape,
+        lambda i, j: cast(sums[i, j], "float32") * rows[i] * columns[j] + bias[j],
+    )
+
+
 def _require_integers(name, dtype):
     require(dtype in _LIMITS, f"{name}: dtype is int8, uint8 or int32, not {dtype}")
 
@@ -130,28 +148,3 @@ def _byte_windows(x, kernel, stride, padding, dilation, count, fill):
         return where(inside, x[n, row, column, c], cast(fill, "int8"))
 
     return tabulate([x.shape[0], *count, *kernel, x.shape[3]], element)
-
-
-@loop(
-    "pellucid::_int8_rows(Tensor self, Tensor weight, Tensor scales) -> Tensor",
-    **_HIDDEN,
-)
-def _int8_rows(x, weight, scales):
-    """``self @ weight.T * scales`` of floats and a weight of int8, which is converted
-    as it is read: for few rows.
-    """
-    require(
-        x.rank == weight.rank == 2 and scales.rank == 1 and weight.dtype == "int8",
-        "_int8_rows: give two matrices, the second of int8, and a vector of scales",
-    )
-    require(
-        (x.shape[1] == weight.shape[1]) & (weight.shape[0] == scales.shape[0]),
-        "_int8_rows: sizes {} and {}, {} scales",
-        *(x.shape[1], weight.shape[1], scales.shape[0]),
-    )
-
-    def element(i, j):
-        return total([x.shape[1]], lambda k: x[i, k] * cast(weight[j, k], x.dtype))
-
-    sums = tabulate([x.shape[0], weight.shape[0]], element)
-    return tabulate(sums.shape, lambda i, j: sums[i, j] * cast(scales[j], x.dtype))
