@@ -60,10 +60,19 @@ def to_copy(
     return to_dense(made) if layout is pellucid.strided else convert(made, layout)
 
 
-@RULES.because("a view of all components")("detach", "alias")
+_views = RULES.because("a view of all components")
+
+
+@_views("detach")
 def detach(self: Tensor) -> Tensor:
     """The same components, detached."""
     return _C._share_sparse(self)  # type: ignore[no-any-return]
+
+
+@_views("alias")
+def alias(self: Tensor) -> Tensor:
+    """The same components."""
+    return join(split(self))
 
 
 @RULES.because("a sparse tensor takes the pattern of another")("copy_")
