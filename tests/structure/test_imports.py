@@ -147,6 +147,7 @@ API = {
     "ao/nn/quantized": {"ao/_quantized", "nn"},
     "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"},
     "ao/nn/quantized/reference": {"nn"},
+    "ao/ns": {"ao/quantization", "nn"},
     "ao/pruning": {"nn", "nn/utils"},
     "ao/quantization": {
         *(
