@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pellucid import Tensor, nn
-from pellucid.ao.quantization.mappings import get_default_compare_output_module_list
+from pellucid.ao.quantization.mappings import (
+    UNOBSERVED,
+    get_default_compare_output_module_list,
+)
 
 _LOGGER = "activation_post_process"
 _Found = dict[str, dict[str, Any]]
@@ -188,7 +191,8 @@ def prepare_model_outputs(
     """Attaches loggers to the modules of both models whose type is in ``allow_list``;
     by default what the eager flow quantizes, and what it becomes.
     """
-    kinds = set(allow_list or get_default_compare_output_module_list())
+    listed = allow_list or get_default_compare_output_module_list()
+    kinds = set(listed) - UNOBSERVED
     for model in (float_module, q_module):
         for module in list(model.modules()):
             if type(module) in kinds and not hasattr(module, _LOGGER):

@@ -166,10 +166,13 @@ def get_default_compare_output_module_list() -> set[Any]:
     return quantized | get_default_qconfig_propagation_list()
 
 
+# Their results are not observed, whatever list has them.
+UNOBSERVED = {nn.Sequential, nn.Dropout, DeQuantStub}
+
+
 def observed_types() -> set[Any]:
     """The types of that list whose results are observed."""
-    plain = {nn.Sequential, nn.Dropout, DeQuantStub}
-    return get_default_qconfig_propagation_list() - plain
+    return get_default_qconfig_propagation_list() - UNOBSERVED
 
 
 def get_quantized_operator(float_op: Any) -> Any:
