@@ -10,6 +10,7 @@
 #include "core/call_event.h"
 #include "core/device_names.h"
 #include "core/error.h"
+#include "core/hooks.h"
 #include "core/layout.h"
 #include "threads/fork_safe_mutex.h"
 #include "timeline/session.h"
@@ -352,8 +353,12 @@ void dispatch_watched(OpCall& call) {
   if (is_watched(kWatchValues)) examine_results(call, key);
 }
 
-bool ran_on_named_device(OpCall& call) {
+bool ran_elsewhere(OpCall& call) {
   for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag == Tag::Layout && is_sparse(static_cast<Layout>(call.args[k].integer))) {
+      core_hooks.run_as_sparse(call);
+      return true;
+    }
     if (call.args[k].tag != Tag::Device) continue;
     const Device device = decode_device(call.args[k].integer);
     if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;

@@ -100,9 +100,9 @@ inline KeySet gather_keys(const OpCall& call) {
   return KeySet::from_bits(bits);
 }
 
-// Called first in a CPU kernel whose `device` argument may name another backend. True: that backend's kernel ran,
-// and the caller must return. Raises for an absent device.
-bool ran_on_named_device(OpCall& call);
+// Called first in a CPU kernel whose `device` argument may name another backend, or whose `layout` may be sparse. True:
+// the op ran there, and the caller must return. Raises for an absent device.
+bool ran_elsewhere(OpCall& call);
 
 // The keys of a call in this thread; the highest one's handler runs. `keys`: those of the arguments.
 inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {

@@ -44,6 +44,8 @@ struct CoreHooks {
   // Runs a call with its operands cast as the op's declaration says. Installed when the first autocast region is
   // entered; late ops defined after that register it at Key::Autocast.
   void (*run_with_casts)(OpCall& call, void* context) = nullptr;
+  // Runs a factory that makes a sparse tensor, or raises; installed by the bindings.
+  void (*run_as_sparse)(OpCall& call) = nullptr;
 };
 
 extern CoreHooks core_hooks;

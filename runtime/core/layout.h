@@ -9,6 +9,9 @@ namespace pellucid {
 
 // Both in PyTorch's order: schemas have their numbers as defaults.
 enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, Jagged };
+constexpr bool is_sparse(Layout layout) {
+  return layout != Layout::Strided && layout != Layout::Mkldnn && layout != Layout::Jagged;
+}
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 constexpr int64_t encode_device(Device device) {

@@ -5,6 +5,7 @@
 
 #include "autograd/tensor_history.h"
 #include "core/backend.h"
+#include "core/kind.h"
 #include "core/named_ops.h"
 #include "intrinsics/give.h"
 #include "intrinsics/kernels.h"
@@ -49,7 +50,7 @@ bool means_format(const TensorImpl& self, MemoryFormat format) {
 void convert_to(OpCall& call, const Target& target) {
   TensorImpl& self = *call.args[0].tensor;
   if (const Device device = with_index(target.device); device != self.device) {
-    if (target.device.type == DeviceType::Meta)
+    if (target.device.type == DeviceType::Meta && !kind_of(self))
       return give(call, empty_in_format(self, target.dtype, target.format, target.device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");

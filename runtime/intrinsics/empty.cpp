@@ -30,7 +30,7 @@ Options read_options(const Value* options, DType dtype, Device device) {
 }  // namespace
 
 void empty_sizes(OpCall& call, void*) {
-  if (ran_on_named_device(call)) return;
+  if (ran_elsewhere(call)) return;
   const Options options = read_options(call.args + 1, default_dtype(), {});
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
@@ -47,14 +47,14 @@ void empty_sizes(OpCall& call, void*) {
 }
 
 void empty_like(OpCall& call, void*) {
-  if (ran_on_named_device(call)) return;
+  if (ran_elsewhere(call)) return;
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 1, self.dtype, self.device);
   give(call, empty_in_format(self, options.dtype, format_or(call.args[5], MemoryFormat::Preserve), options.device));
 }
 
 void new_empty(OpCall& call, void*) {
-  if (ran_on_named_device(call)) return;
+  if (ran_elsewhere(call)) return;
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 2, self.dtype, self.device);
   if (self.wrapper) return give(call, empty_wrapped(self, call.args[1].ints(), options.dtype));
@@ -62,7 +62,7 @@ void new_empty(OpCall& call, void*) {
 }
 
 void empty_with_strides(OpCall& call, void*) {
-  if (ran_on_named_device(call)) return;
+  if (ran_elsewhere(call)) return;
   const Options options = read_options(call.args + 2, default_dtype(), {});
   const Sizes sizes = call.args[0].ints(), strides = call.args[1].ints();
   if (sizes.size() != strides.size())

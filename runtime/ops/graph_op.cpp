@@ -289,7 +289,7 @@ Device cpu_or_meta(const OpCall& call) {
 }
 
 void run_unprepared(OpCall& call) {
-  if (!ran_on_named_device(call)) run(call, cpu_or_meta(call));
+  if (!ran_elsewhere(call)) run(call, cpu_or_meta(call));
 }
 
 void run_graph_op(OpCall& call, void*) {
@@ -300,7 +300,7 @@ void run_graph_op(OpCall& call, void*) {
   const bool requested = preparation_request_of(call);
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
-  if (ran_on_named_device(call)) return;
+  if (ran_elsewhere(call)) return;
   const Device device = cpu_or_meta(call);
   if (device != kMeta && results_are_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
     return run_and_cache(call, calls, facts);

@@ -21,7 +21,7 @@ void run_instead(OpCall& call, void* context) {
 
 // A factory without tensor arguments whose `device` is neither the CPU nor Meta runs on that device.
 void run_where_named(OpCall& call, void* kernel) {
-  if (!ran_on_named_device(call)) reinterpret_cast<BoxedKernel>(kernel)(call, nullptr);
+  if (!ran_elsewhere(call)) reinterpret_cast<BoxedKernel>(kernel)(call, nullptr);
 }
 
 void register_kernels(OpRecord& op, const encoded::IntrinsicRow& given, BoxedKernel kernel) {

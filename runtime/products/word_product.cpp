@@ -38,6 +38,21 @@ void copy_rows(char* to, int64_t to_row, const char* from, int64_t row, int64_t 
   }
 }
 
+// Interleaves `count` rows of `columns` bytes, at most four of them, to words: byte i of a word is of row i, or 0.
+void interleave_rows(char* to, const char* from, int64_t row, int64_t count, int64_t columns) {
+  const auto at = [&](int64_t i) { return reinterpret_cast<const uint8_t*>(from + i * row); };
+  auto* const words = reinterpret_cast<uint32_t*>(to);
+  if (count == kWord) {
+    const uint8_t *a = at(0), *b = at(1), *c = at(2), *d = at(3);
+    for (int64_t j = 0; j < columns; ++j)
+      words[j] = a[j] | uint32_t{b[j]} << 8 | uint32_t{c[j]} << 16 | uint32_t{d[j]} << 24;
+    return;
+  }
+  std::fill_n(words, columns, 0);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < columns; ++j) words[j] |= uint32_t{at(i)[j]} << (8 * i);
+}
+
 int32_t sum_of(const char* row, int64_t count) {
   const auto* const from = reinterpret_cast<const int8_t*>(row);
   int32_t sum = 0;
@@ -98,9 +113,18 @@ class WordProduct {
   void take_words() {
     const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
     words_ = ceil_div(depth.extent, kWord);
-    for (int operand : {kA, kB})
-      if (depth.strides[operand] != 1 || depth.extent % kWord != 0) copy(operand, depth);
-    groups_[kDepth] = {{words_, {0, kWord, kWord, 0}}};
+    Axis words{words_, {0, kWord, kWord, 0}};
+    for (int operand : {kA, kB}) {
+      if (depth.strides[operand] == 1 && depth.extent % kWord == 0) continue;
+      if (operand == kB && has_rows_of_columns(depth)) words.strides[kB] = interleave(depth);
+      else copy(operand, depth);
+    }
+    groups_[kDepth] = {words};
+  }
+
+  // Whether the columns of B are contiguous and k is not: then rows of B become rows of words.
+  bool has_rows_of_columns(const Axis& depth) {
+    return depth.strides[kB] != 1 && !groups_[kColumns].empty() && groups_[kColumns].back().strides[kB] == 1;
   }
 
   // Visits the axes of an operand's rows of k, innermost first, with their strides in a copy of all rows.
@@ -147,6 +171,29 @@ class WordProduct {
     each_axis(operand, [&](Axis& axis, int64_t place) { axis.strides[operand] = place * row_bytes; });
   }
 
+  // Copies B as rows of words and returns the stride between the rows.
+  int64_t interleave(const Axis& depth) {
+    AxisList outer = axes_of(kB);
+    const int64_t columns = outer.back().extent, row_bytes = columns * kWord;
+    outer.pop_back();
+    const int64_t elements[] = {std::max<int64_t>(points(outer) * words_ * row_bytes, 1)};
+    Tensor& made = copies_[kB];
+    made = empty(elements, DType::UInt8);
+    const int64_t total = points(outer) * words_;
+    const int64_t together = std::max<int64_t>(kCopiedBytes / std::max<int64_t>(row_bytes, 1), 1);
+    parallel_blocks(ceil_div(total, together), [&](int64_t block) -> int64_t {
+      for (int64_t i = block * together; i < std::min(total, (block + 1) * together); ++i) {
+        const int64_t k = i % words_ * kWord, stride = depth.strides[kB];
+        const char* const from = data_[kB] + place_of(outer, kB, i / words_) + k * stride;
+        interleave_rows(made->host() + i * row_bytes, from, stride, std::min(kWord, depth.extent - k), columns);
+      }
+      return 0;
+    });
+    data_[kB] = made->host();
+    each_axis(kB, [&](Axis& axis, int64_t place) { axis.strides[kB] = place == 1 ? kWord : place * words_ * kWord; });
+    return row_bytes;
+  }
+
   // The excess that kernels add to a sum, times -1, for every row of A.
   void add_offset() {
     const int64_t offset = describe(kernel_).offset;
@@ -180,9 +227,10 @@ class WordProduct {
 
   int64_t run_each(int64_t m, int64_t n) {
     GemmCall one{kernel_, m, n, words_, kWord, {}, {}, accumulates_, true};
-    const int64_t strides[] = {
-        stride(kRows, kC),      kWord, stride(kRows, kA), kWord, kWord, stride(kColumns, kB), stride(kRows, kBias),
-        stride(kColumns, kBias)};
+    const int64_t strides[] = {stride(kRows, kC),    kWord,
+                               stride(kRows, kA),    stride(kDepth, kA),
+                               stride(kDepth, kB),   stride(kColumns, kB),
+                               stride(kRows, kBias), stride(kColumns, kBias)};
     std::copy_n(strides, std::size(strides), one.strides);
     const auto run_at = [&](int64_t place) {
       GemmCall call = one;

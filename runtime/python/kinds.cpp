@@ -10,6 +10,7 @@
 
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
+#include "core/hooks.h"
 #include "core/kind.h"
 #include "ops/late_ops.h"
 #include "python/boxing.h"
@@ -149,6 +150,28 @@ class LastComponents final : public PartHolder {
   }
 };
 
+// What the kind's `answer` function returns for the call.
+Object answer_of(OpCall& call, LateImport& answer) {
+  Object positional, keywords;
+  pack_arguments(call, positional, keywords);
+  PyObject* const arguments[] = {overload_object(*call.op), positional.get(), keywords.get()};
+  return own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
+}
+
+LateImport& sparse_answer() {
+  static LateImport answer("pellucid.sparse._ops.answer", "answer");
+  return answer;
+}
+
+// A factory whose `layout` is sparse.
+void run_as_sparse(OpCall& call) {
+  HoldGil gil;
+  const Object returned = answer_of(call, sparse_answer());
+  if (returned.get() == Py_NotImplemented)
+    raise(ErrorKind::Runtime, "%s(...) is not implemented for sparse layout", call.op->schema.name.c_str());
+  unpack_results(call, returned.get());
+}
+
 // `context` is the LateImport of the kind's `answer` function.
 void run_on_components(OpCall& call, void* context) {
   HoldGil gil;
@@ -156,11 +179,7 @@ void run_on_components(OpCall& call, void* context) {
   PartCall parts(last_components, call);
   if (parts.run(call)) return;
   const RepeatRequest request;
-  LateImport& answer = *static_cast<LateImport*>(context);
-  Object positional, keywords;
-  pack_arguments(call, positional, keywords);
-  PyObject* const arguments[] = {overload_object(*call.op), positional.get(), keywords.get()};
-  const Object returned = own(PyObject_Vectorcall(answer.get(), arguments, 3, nullptr));
+  const Object returned = answer_of(call, *static_cast<LateImport*>(context));
   if (returned.get() == Py_NotImplemented) return run_inside(call);
   unpack_results(call, returned.get());
   if (PyObject* given = request.given()) parts.remember(call, given);
@@ -187,8 +206,7 @@ std::vector<int64_t> sizes_of(PyObject* object) {
 PyObject* make_sparse(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     static std::once_flag installed;
-    static LateImport answer("pellucid.sparse._ops.answer", "answer");
-    std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, &answer}); });
+    std::call_once(installed, [] { register_fallback(Key::Sparse, {run_on_components, &sparse_answer()}); });
     PyObject *layout, *sizes_object, *components;
     int sparse_dims, is_coalesced;
     if (!PyArg_ParseTuple(args, "O!OipO:_make_sparse", &layout_type, &layout, &sizes_object, &sparse_dims,
@@ -337,6 +355,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_kinds(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+void add_kinds(PyObject* module) {
+  core_hooks.run_as_sparse = run_as_sparse;
+  checked(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace pellucid::python

@@ -1,6 +1,7 @@
 #include "transforms/handler.h"
 
 #include "core/error.h"
+#include "core/kind.h"
 #include "transforms/arguments.h"
 #include "transforms/wrapper.h"
 
@@ -18,6 +19,19 @@ const Level* level_of(const OpCall& call) {
   return number ? find_level(number) : nullptr;
 }
 
+// Runs the op as ops on the components of a sparse, nested or quantized tensor: transforms see these, which may be
+// wrappers. Returns false if there is no such tensor outside of a wrapper.
+bool run_on_components(OpCall& call) {
+  KeySet kinds;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    if (tensor && !tensor->wrapper && kind_of(*tensor)) kinds = kinds | (tensor->keys & kKinds);
+  });
+  if (kinds.empty()) return false;
+  const KernelEntry& entry = call.op->table[static_cast<int>(kinds.highest())];
+  entry.function(call, entry.context);
+  return true;
+}
+
 }  // namespace
 
 void transform_handler(OpCall& call, void*) {
@@ -28,6 +42,7 @@ void transform_handler(OpCall& call, void*) {
     return tensor;
   });
   OpCall live = arguments.call(*call.op, call.rets);
+  if (run_on_components(live)) return;
   const Level* found = level_of(live);
   if (!found) {
     ExcludeKeys below{Key::Transforms};

@@ -164,3 +164,45 @@ def test_bad_products_are_refused():
         q.linear_prepack(tensor(5, 4), None)
     with pytest.raises(AttributeError, match="nonsense"):
         q.nonsense(1)
+
+
+@pytest.mark.parametrize(
+    ("dims", "channels", "kernel", "stride", "padding", "dilation", "groups"),
+    [
+        (1, 3, 3, 2, 1, 1, 1),
+        (2, 130, 3, 1, 1, 1, 1),
+        (2, 8, 1, 1, 0, 1, 1),
+        (2, 5, 3, 2, 2, 2, 1),
+        (2, 6, 3, 1, 1, 1, 3),
+        (3, 4, 2, 1, 1, 1, 1),
+    ],
+    ids=str,
+)
+def test_a_convolution_is_the_exact_sum_of_integers_rounded_once(
+    dims, channels, kernel, stride, padding, dilation, groups
+):
+    x = activations(2, channels, *(9, 7, 6)[:dims])
+    weight = per_channel(tensor(12, channels // groups, *([kernel] * dims)))
+    bias = tensor(12)
+    rest = [[each] * dims for each in (stride, padding, dilation)]
+    centred = x.int_repr().double() - 70
+    function = getattr(torch, f"conv{dims}d")
+    sums = function(centred, weight.int_repr().double(), None, *rest, groups)
+    shape = [1, -1, *([1] * dims)]
+    scales = weight.q_per_channel_scales().reshape(shape).numpy()
+    wanted = requantized(sums.numpy(), scales, bias.reshape(shape).numpy(), 0.2, 120)
+    packed = getattr(q, f"conv{dims}d_prepack")(weight, bias, *rest, groups)
+    for layout in (
+        x,
+        x.contiguous(memory_format=torch.channels_last) if dims == 2 else x,
+    ):
+        result = getattr(q, f"conv{dims}d")(layout, packed, 0.2, 120)
+        assert (result.int_repr().numpy() == wanted).all()
+
+
+def test_a_convolution_refuses_other_channels():
+    packed = q.conv2d_prepack(
+        per_channel(tensor(4, 3, 3, 3)), None, [1, 1], [0, 0], [1, 1], 1
+    )
+    with pytest.raises(RuntimeError, match="of 3 channels"):
+        q.conv2d(activations(1, 4, 5, 5), packed, 0.2, 120)

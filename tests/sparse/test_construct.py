@@ -173,3 +173,52 @@ def test_broken_parts_in_a_file_are_refused():
     x = torch.sparse_coo_tensor([[0, 9]], [1.0, 2.0], (2,))
     with pytest.raises(RuntimeError, match="found index 9"):
         through_file(x)
+
+
+@pytest.mark.parametrize(
+    "layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc]
+)
+def test_factories_make_tensors_without_elements(layout):
+    x = torch.ones(2, dtype=torch.float64)
+    for tensor in (
+        torch.zeros(3, 4, layout=layout, dtype=torch.float64),
+        torch.empty(3, 4, layout=layout, dtype=torch.float64),
+        x.new_zeros((3, 4), layout=layout),
+        x.new_empty((3, 4), layout=layout),
+        torch.zeros_like(torch.ones(3, 4, dtype=torch.float64), layout=layout),
+        torch.empty_like(torch.eye(3, 4).double().to_sparse(), layout=layout),
+    ):
+        assert (tensor.layout, tensor.shape) == (layout, (3, 4))
+        assert (tensor.dtype, tensor._nnz()) == (torch.float64, 0)
+        assert torch.equal(tensor.to_dense(), torch.zeros(3, 4, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="not implemented for sparse layout"):
+        torch.ones(3, 4, layout=layout)
+
+
+def meta(*sizes):
+    return torch.zeros(*sizes, device="meta")
+
+
+def test_sparse_tensors_of_meta_have_shapes_and_print():
+    index = torch.zeros(2, 3, dtype=torch.int64, device="meta")
+    coo = torch.sparse_coo_tensor(index, meta(3), (4, 5))
+    pointers, columns = index.new_zeros(5), index.new_zeros(3)
+    csr = torch.sparse_csr_tensor(pointers, columns, meta(3), (4, 5))
+    for tensor in (coo, csr):
+        assert (tensor._nnz(), tensor.device.type) == (3, "meta")
+        assert "tensor(..., size=(3,))" in repr(tensor)
+        for made in (tensor.relu(), tensor * 2, tensor.clone(), tensor.double()):
+            assert (made.layout, made.shape) == (tensor.layout, tensor.shape)
+        for made, shape in (
+            (tensor @ meta(5, 2), (4, 2)),
+            (tensor @ meta(5), (4,)),
+            (tensor.to_dense(), (4, 5)),
+            (tensor.sum(), ()),
+        ):
+            assert (made.shape, made.device.type) == (shape, "meta")
+    assert coo.t().shape == (5, 4)
+    assert (coo + coo).shape == (4, 5)
+    assert torch.sparse.sum(coo, 0).shape == (5,)
+    assert torch.eye(3).to_sparse().to("meta").layout is torch.sparse_coo
+    assert torch.eye(3).to_sparse_csr().to("meta").layout is torch.sparse_csr
+    assert torch.zeros(3, 4, layout=torch.sparse_coo, device="meta").is_sparse

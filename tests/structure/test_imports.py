@@ -73,7 +73,15 @@ API = {
     "types": {"storage", "utils/_symbolic"},
     # Kinds of tensors
     "ao/_quantized": {
-        *("_decomp", "_functions", "_ops", "autograd", "backends", "pellucid_compiler"),
+        *(
+            "_decomp",
+            "_functions",
+            "_ops",
+            "autograd",
+            "backends",
+            "nested/_ops",
+            "pellucid_compiler",
+        ),
     },
     "sparse": {"_ops", "sparse/_ops"},
     "sparse/_ops": {"_functions", "_ops", "autograd", "linalg", "pellucid_compiler"},
@@ -139,9 +147,16 @@ API = {
     "ao/nn/quantized": {"ao/_quantized", "nn"},
     "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"},
     "ao/nn/quantized/reference": {"nn"},
+    "ao/ns": {"ao/quantization", "nn"},
     "ao/pruning": {"nn", "nn/utils"},
     "ao/quantization": {
-        *("_functions", "ao/_quantized", "ao/nn/intrinsic", "ao/nn/intrinsic/qat"),
+        *(
+            "_functions",
+            "_ops",
+            "ao/_quantized",
+            "ao/nn/intrinsic",
+            "ao/nn/intrinsic/qat",
+        ),
         *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
         *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
         *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["nn", "pruning", "quantization"]
+__all__ = ["nn", "ns", "pruning", "quantization"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -43,10 +43,11 @@ def vmap(
         randomness: "error", or "different" or "same" random values for the examples.
         chunk_size: how many examples to compute at a time; None: all.
 
-    Keyword arguments are shared by all examples. The examples of a nested
-    tensor are computed one at a time, and the results are nested. Raises ValueError for
-    dims that do not match the arguments, and RuntimeError if ``func`` depends on values
-    (``item``, ``nonzero``) or writes batched values into a shared tensor.
+    Keyword arguments are shared by all examples. The examples of a nested or sparse
+    tensor are computed one at a time; the results of nested ones are nested. Raises
+    ValueError for dims that do not match the arguments, and RuntimeError if ``func``
+    depends on values (``item``, ``nonzero``) or writes batched values into a shared
+    tensor.
 
     >>> batched_dot = vmap(torch.dot)
     >>> batched_dot(torch.ones(3, 5), torch.ones(3, 5))
@@ -70,6 +71,12 @@ def vmap(
             join = partial(_nested_of, kind.joined)
             return _run_chunks(
                 func, dims, parts, spec, kwargs, out_dims, randomness, join
+            )
+        if any(d is not None and _is_sparse(t) for t, d in _pairs(leaves, dims)):
+            parts = [_narrowed(leaves, dims, k, 1) for k in range(size)]
+            dims = [None if _is_sparse(t) else d for t, d in _pairs(leaves, dims)]
+            return _run_chunks(
+                func, dims, parts, spec, kwargs, out_dims, randomness, size=1
             )
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
@@ -242,7 +249,7 @@ def _maybe_remove_batch_dim(
         return batched_output
     value = found.value if found is not None and is_batched else None
     if value is None:
-        value = batched_output.unsqueeze(0).expand(batch_size, *batched_output.shape)
+        value = _of_all(name, batched_output, batch_size)
     rank = value.dim()
     if not -rank <= out_dim < rank:
         raise IndexError(
@@ -252,14 +259,34 @@ def _maybe_remove_batch_dim(
     return value.movedim(0, out_dim) if out_dim % rank else value
 
 
+def _of_all(name: str, output: Tensor, size: int) -> Tensor:
+    """A result that is the same for all examples, with a batch dim."""
+    if not _is_sparse(output):
+        return output.unsqueeze(0).expand(size, *output.shape)
+    _, _, components = _C._sparse_kind(output)
+    if any(unwrap(part) is not None for part in components):
+        raise NotImplementedError(
+            f"vmap({name}): a result is sparse, and its values differ between examples:"
+            " return result.to_dense(), or its values()"
+        )
+    return pellucid.stack([output] * size)
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, Tensor) and _C._sparse_kind(value) is not None
+
+
 def _narrowed(
     leaves: list[Any], dims: list[int | None], start: int, length: int
 ) -> list[Any]:
+    """Some examples of the arguments; of a sparse one, one example without its dim."""
     return [
         leaf
         if dim is None
         else leaf[start].unsqueeze(0)
         if leaf.is_nested
+        else leaf.select(dim, start)
+        if _is_sparse(leaf)
         else leaf.narrow(dim, start, length)
         for leaf, dim in _pairs(leaves, dims)
     ]
@@ -287,14 +314,15 @@ def _run_chunks(
     out_dims: Any,
     randomness: str,
     join: Callable[[Sequence[Tensor], int], Tensor] = pellucid.cat,
+    size: int | None = None,
 ) -> Any:
     state = pellucid.get_rng_state() if randomness == "same" else None
     results = []
     for leaves in parts:
         if state is not None:
             pellucid.set_rng_state(state)
-        size = _common_size(leaves, dims)
-        made = _run(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        count = _common_size(leaves, dims) if size is None else size
+        made = _run(func, count, dims, leaves, spec, kwargs, out_dims, randomness)
         results.append(tree_flatten(made))
     structure = results[0][1]
     joined = [

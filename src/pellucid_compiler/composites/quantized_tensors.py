@@ -18,6 +18,13 @@ def _methods():
     return framework_module("ao._quantized.methods")
 
 
+def _on(function, x, *args):
+    """``function`` of a tensor, or of the values of a nested one."""
+    if x.is_nested:
+        return framework_module("nested._ops.quantized").on_values(function, x, *args)
+    return function(x, *args)
+
+
 def write_each(out, values):
     """Copies results into the tensors of ``out``, in their sizes."""
     for target, value in zip(out, values, strict=True):
@@ -73,7 +80,8 @@ def quantize_per_tensor(x, scale, zero_point, dtype):
     tensor([0.5000, 1.0000], size=(2,), dtype=torch.quint8,
            quantization_scheme=torch.per_tensor_affine, scale=0.5, zero_point=2)
     """
-    return _construct().quantize_per_tensor(x, float(scale), int(zero_point), dtype)
+    quantize = _construct().quantize_per_tensor
+    return _on(quantize, x, float(scale), int(zero_point), dtype)
 
 
 @composite(
@@ -86,7 +94,7 @@ def quantize_per_tensor_dynamic(x, dtype, reduce_range):
     """The float32 tensor as ``qint8`` or ``quint8``, with the scale from its
     minimum and maximum; ``reduce_range`` leaves one bit unused.
     """
-    return _construct().quantize_per_tensor_dynamic(x, dtype, reduce_range)
+    return _on(_construct().quantize_per_tensor_dynamic, x, dtype, reduce_range)
 
 
 @composite(
@@ -101,7 +109,11 @@ def quantize_per_channel(x, scales, zero_points, axis, dtype):
     Zero points of a floating dtype are subtracted before the division
     (``per_channel_affine_float_qparams``).
     """
-    return _construct().quantize_per_channel(x, scales, zero_points, axis, dtype)
+    quantize = _construct().quantize_per_channel
+    if x.is_nested:
+        per_channel = framework_module("nested._ops.quantized").per_channel
+        return per_channel(quantize, x, scales, zero_points, axis, dtype)
+    return quantize(x, scales, zero_points, axis, dtype)
 
 
 _SIZES = "int[] size, Tensor qtensor, *"
@@ -159,46 +171,49 @@ def dequantize(x):
     >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 2, torch.quint8).dequantize()
     tensor([1., 1.])
     """
-    return _methods().dequantize(x)
+    return _on(_methods().dequantize, x)
 
 
 @composite("int_repr(Tensor self) -> Tensor", out=True, **_PUBLIC)
 def int_repr(x):
     """The integers of a quantized tensor, copied."""
-    return _methods().int_repr(x)
+    return _on(_methods().int_repr, x)
 
 
 @composite("qscheme(Tensor self) -> QScheme", function=False, **_SEEN)
 def qscheme(x):
     """``torch.per_tensor_affine`` or ``torch.per_channel_affine``."""
-    return _methods().qscheme(x)
+    return _on(_methods().qscheme, x)
 
 
 @composite("q_scale(Tensor self) -> float", **_PUBLIC)
 def q_scale(x):
     """The scale of a tensor with one scale."""
-    return _methods().q_scale(x)
+    return _on(_methods().q_scale, x)
 
 
 @composite("q_zero_point(Tensor self) -> int", **_PUBLIC)
 def q_zero_point(x):
     """The zero point of a tensor with one scale."""
-    return _methods().q_zero_point(x)
+    return _on(_methods().q_zero_point, x)
 
 
 @composite("q_per_channel_scales(Tensor self) -> Tensor", out=True, **_PUBLIC)
 def q_per_channel_scales(x):
     """The scales of the channels, float64."""
-    return _methods().q_per_channel_scales(x)
+    return _on(_methods().q_per_channel_scales, x)
 
 
 @composite("q_per_channel_zero_points(Tensor self) -> Tensor", out=True, **_PUBLIC)
 def q_per_channel_zero_points(x):
     """The zero points of the channels, int64."""
-    return _methods().q_per_channel_zero_points(x)
+    return _on(_methods().q_per_channel_zero_points, x)
 
 
 @composite("q_per_channel_axis(Tensor self) -> int", **_PUBLIC)
 def q_per_channel_axis(x):
     """The dim of the channels."""
-    return _methods().q_per_channel_axis(x)
+    find = _methods().q_per_channel_axis
+    if x.is_nested:
+        return framework_module("nested._ops.quantized").channel_axis(x, find)
+    return find(x)

@@ -97,6 +97,11 @@ def item(op: Any, tensor: Tensor) -> Any:
 def by_order(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The op on the integers; indices stay as they are."""
     parts = _of_one_scale(op, tensor)
+    if any(isinstance(each, Tensor) for each in args):
+        raise NotImplementedError(
+            f"{op._schema.name} of two tensors has no form for quantized ones: compute "
+            "it in floats, tensor.dequantize()"
+        )
     made = op(computable(op, parts.integers), *args, **kwargs)
     if isinstance(made, Tensor):
         return with_computed(parts, made)

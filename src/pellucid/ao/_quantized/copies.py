@@ -63,6 +63,20 @@ def copy_(
     return write(target, given)
 
 
+@RULES.because("floats are quantized, as they are by copy_", overrides=True)("copy")
+def copy(op: Any, target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """``copy_`` to a new tensor."""
+    return copy_(op, target.clone(), source)
+
+
+@RULES.because("the number is rounded in the scale of the tensor", overrides=True)(
+    "fill"
+)
+def fill(op: Any, target: Tensor, value: Any) -> Tensor:
+    """``fill_`` of a new tensor."""
+    return fill_(op, target.clone(), value)
+
+
 @RULES.because("the number is rounded in the scale of the tensor")("fill_")
 def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
     """Fills with the nearest representable number to ``value``."""

@@ -35,7 +35,7 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
     ``always`` only moves elements.
     """
     given = _quantized(op, (*args, *kwargs.values()))
-    if not given:
+    if not given or any(map(_is_float, (*args, *kwargs.values()))):
         return NotImplemented
     parts = split(given[0])
 
@@ -50,12 +50,21 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
         return [*map(stored, args)], {k: stored(v) for k, v in kwargs.items()}
 
     if not always:
-        places, options = on(lambda each: split(each).integers)
+        places, options = on(_float_like)
         if not moves_elements(op, places, options):
             return NotImplemented
-    if always or len(given) > 1:
-        places, options = on(lambda each: _requantized(op, each, parts))
+    places, options = on(lambda each: _requantized(op, each, parts))
     return _with_scales(op, parts, op(*places, **options), args[1:], kwargs)
+
+
+def _is_float(value: Any) -> bool:
+    """Whether it is a tensor of plain floats, which would become integers."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _float_like(tensor: Tensor) -> Tensor:
+    """A float tensor of these sizes: rounding keeps integers, but moves no floats."""
+    return split(tensor).integers.new_empty(tensor.shape, dtype=pellucid.float32)
 
 
 def view(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -89,6 +98,8 @@ def with_computed(parts: Parts, integers: Tensor) -> Tensor:
 def _requantized(op: Any, tensor: Tensor, first: Parts) -> Tensor:
     """The integers of a tensor in the scale of the first."""
     parts = split(tensor)
+    if parts.integers is first.integers:
+        return parts.integers
     if parts.axis is not None or first.axis is not None:
         raise RuntimeError(f"{op._opname}: every tensor must have one scale")
     if parts.dtype is not first.dtype:

@@ -1,26 +1,46 @@
 """Packed weights: a quantized weight with its bias, prepared for products.
 
 The objects returned by ``torch.ops.quantized.linear_prepack`` and similar ops. They
-pickle as the weight, the bias and the geometry. Read ``products.py`` next.
+pickle as the weight, the bias and the geometry. A weight whose zero points are 0 is
+stored as int8, and its products are products of int8 matrices: those of a convolution
+over the windows of its images. Read ``products.py`` next.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.ao._quantized.parts import is_quantized, split
 
 _EXACT_TERMS = 512  # 255 * 128 * 512 < 2**24
 _MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
 
 
+class IntegerSums(NamedTuple):
+    """``sums + offset * totals``: int32 sums of products, a row ``[outputs]`` for each
+    of ``shape``, and the correction for the inputs' zero point.
+    """
+
+    sums: Tensor
+    totals: Tensor
+    offset: int
+    shape: tuple[int, ...]
+    is_image: bool  # its channels are dim 1
+
+    def shaped(self, rows: Tensor) -> Tensor:
+        """The result whose elements are ``rows``."""
+        made: Tensor = rows.view(*self.shape, rows.shape[1])
+        return made.movedim(-1, 1) if self.is_image else made
+
+
 class Packed:
     """A qint8 weight, a float bias, and the weight's integers minus their zero points.
 
-    The integers are stored as float32 if every partial sum of a product with eight-bit
-    inputs is exact in it, else as float64: either represents the integer sum exactly.
+    Unless they are int8, these are float32 if every partial sum of a product with
+    eight-bit inputs is exact in it, else float64: either represents the integer sum
+    exactly.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, channel: int = 0) -> None:
@@ -42,19 +62,55 @@ class Packed:
                 f"channel; it is {list(bias.shape)}"
             )
         self._weight, self._bias = weight, bias
-        terms = weight.numel() // max(outputs, 1)
-        self.dtype = pellucid.float32 if terms <= _EXACT_TERMS else pellucid.float64
+        self.scales = parts.scales.float().expand(outputs).contiguous()
+        self.no_bias = pellucid.zeros(outputs)
+        self._terms = weight.numel() // max(outputs, 1)
+        self._is_int8 = self._fits_int8() and not parts.zero_points.any().item()
+        if self._is_int8:
+            self.integers = self._rows_of_int8(parts.integers)
+            self._totals = self.integers.sum(1, dtype=pellucid.int32)
+            return
+        is_exact = self._terms <= _EXACT_TERMS
+        self.dtype = pellucid.float32 if is_exact else pellucid.float64
         centred = parts.integers.to(pellucid.int32) - parts.aligned(parts.zero_points)
         self.integers = centred.to(self.dtype)
-        self.scales = parts.scales.float()
+
+    def _fits_int8(self) -> bool:
+        """Whether products can be products of int8 matrices."""
+        raise NotImplementedError
+
+    def _rows_of_int8(self, integers: Tensor) -> Tensor:
+        """The weight as a matrix ``[outputs, terms]``."""
+        return integers.contiguous()
+
+    def integer_sums(self, places: Tensor, zero_point: int) -> IntegerSums | None:
+        """The sums of products of eight-bit numbers minus their zero point as integers;
+        None if the weight is stored as floats.
+        """
+        if not self._is_int8:
+            return None
+        shift = 0 if places.dtype is pellucid.int8 else 128
+        places = places if shift == 0 else (places ^ shift).view(pellucid.int8)
+        rows, shape, is_image = self._rows(places, zero_point - shift)
+        sums = pellucid._int_mm(rows, self.integers.t())
+        return IntegerSums(sums, self._totals, shift - zero_point, shape, is_image)
+
+    def _rows(
+        self, places: Tensor, zero_point: int
+    ) -> tuple[Tensor, tuple[int, ...], bool]:
+        """The inputs as rows of int8, and what ``IntegerSums`` says of their shape."""
+        raise NotImplementedError
 
     def product(self, x: Tensor) -> Tensor:
         """The integer sums of products of the weight's layer."""
         raise NotImplementedError
 
     def sums(self, places: Tensor, zero_point: int) -> Tensor:
-        """``product`` of eight-bit numbers (of any dtype) minus their zero point: the
-        integer sums, rounded to float32."""
+        """``product`` of eight-bit integers minus their zero point, rounded to float32;
+        outputs are the last dim, or dim 1 of a convolution."""
+        found = self.integer_sums(places, zero_point)
+        if found is not None:
+            return found.shaped((found.sums + found.totals * found.offset).float())
         return self.product(places.to(self.dtype) - zero_point).float()
 
     def unpack(self) -> tuple[Tensor, Tensor | None]:
@@ -80,32 +136,17 @@ class Packed:
 
 
 class LinearPackedParams(Packed):
-    """The weight ``[outputs, inputs]`` of a linear layer.
+    """The weight ``[outputs, inputs]`` of a linear layer."""
 
-    A weight whose zero points are 0 is stored as int8, as are its products' inputs.
-    """
+    def _fits_int8(self) -> bool:
+        return self._weight.dim() == 2 and self._terms <= _MOST_TERMS
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        super().__init__(weight, bias)
-        parts = split(weight)
-        is_signed = not parts.zero_points.any().item()
-        self._bytes = None
-        if is_signed and parts.integers.dim() == 2 and weight.shape[1] <= _MOST_TERMS:
-            self._bytes = parts.integers.contiguous()
-            self._totals = self._bytes.sum(1, dtype=pellucid.int32)
-            self.integers = self._bytes
-
-    def sums(self, places: Tensor, zero_point: int) -> Tensor:
-        """See ``Packed``."""
-        if self._bytes is None:
-            return super().sums(places, zero_point)
+    def _rows(
+        self, places: Tensor, zero_point: int
+    ) -> tuple[Tensor, tuple[int, ...], bool]:
         self._check_inputs(places)
-        outputs, inputs = self._bytes.shape
-        shift = 0 if places.dtype is pellucid.int8 else 128
-        rows = _as_int8(places).reshape(-1, inputs)
-        made = pellucid._int_mm(rows, self._bytes.t())
-        made += self._totals * (shift - zero_point)
-        return made.float().view(*places.shape[:-1], outputs)
+        inputs = self.integers.shape[1]
+        return places.reshape(-1, inputs), tuple(places.shape[:-1]), False
 
     def product(self, x: Tensor) -> Tensor:
         """``x @ weight.T`` of integers."""
@@ -119,15 +160,6 @@ class LinearPackedParams(Packed):
                 f"The dimension of the input's last dim must be K: input "
                 f"{list(x.shape)}, weight {list(self.integers.shape)}"
             )
-
-
-def _as_int8(places: Tensor) -> Tensor:
-    """int8 numbers, or numbers from 0 to 255 minus 128."""
-    if places.dtype is pellucid.int8:
-        return places
-    if places.dtype is pellucid.uint8:
-        return (places ^ 128).view(pellucid.int8)
-    return (places - 128).to(pellucid.int8)
 
 
 class LinearPackedParamsFloat16:
@@ -170,11 +202,43 @@ class ConvPackedParams(Packed):
     ) -> None:
         if transpose:
             self._check_transposed(weight, bias, groups)
-        super().__init__(weight, None if transpose else bias)
-        self._bias = bias
         self._stride, self._padding = list(stride), list(padding)
         self._output_padding, self._dilation = list(output_padding), list(dilation)
         self._groups, self._transpose = groups, transpose
+        super().__init__(weight, None if transpose else bias)
+        self._bias = bias
+
+    def _fits_int8(self) -> bool:
+        is_plain = self._groups == 1 and not self._transpose
+        return is_plain and self._weight.dim() <= 4 and self._terms <= _MOST_TERMS
+
+    def _rows_of_int8(self, integers: Tensor) -> Tensor:
+        return integers.movedim(1, -1).reshape(integers.shape[0], -1)
+
+    def _rows(
+        self, places: Tensor, zero_point: int
+    ) -> tuple[Tensor, tuple[int, ...], bool]:
+        """A row for each window; the zero point stands beside the images."""
+        dims = len(self._stride)
+        self._check_inputs(places, dims)
+        kernel = list(self._weight.shape[2:])
+        steps = self._stride, self._padding, self._dilation
+        count = [
+            (size + 2 * p - d * (k - 1) - 1) // s + 1
+            for size, k, s, p, d in zip(places.shape[2:], kernel, *steps, strict=True)
+        ]
+        images = places.movedim(1, -1)
+        if dims == 1:  # a line is an image of one row
+            images = images.unsqueeze(1)
+            kernel, count = [1, *kernel], [1, *count]
+            steps = [1, *steps[0]], [0, *steps[1]], [1, *steps[2]]
+        is_whole = kernel == [1, 1] and steps == ([1, 1], [0, 0], steps[2])
+        if not is_whole:
+            images = _C._pellucid._byte_windows(
+                images.contiguous(), kernel, *steps, count, zero_point
+            )
+        rows = images.reshape(-1, self.integers.shape[1])
+        return rows, (places.shape[0], *count[2 - dims :]), True
 
     def _check_transposed(
         self, weight: Tensor, bias: Tensor | None, groups: int
@@ -227,11 +291,7 @@ class ConvPackedParams(Packed):
     def product(self, x: Tensor) -> Tensor:
         """The convolution of integers."""
         dims = self.integers.dim() - 2
-        if x.dim() != dims + 2:
-            raise RuntimeError(
-                f"a quantized convolution of {dims} dims needs an input of {dims + 2} "
-                f"dims; this one is {list(x.shape)}"
-            )
+        self._check_inputs(x, dims)
         geometry = self._stride, self._padding
         made: Tensor
         if self._transpose:
@@ -245,6 +305,21 @@ class ConvPackedParams(Packed):
             given = (*geometry, self._dilation, self._groups)
             made = function(x, self.integers, None, *given)
         return made
+
+    def _check_inputs(self, x: Tensor, dims: int) -> None:
+        if x.dim() != dims + 2:
+            raise RuntimeError(
+                f"a quantized convolution of {dims} dims needs an input of {dims + 2} "
+                f"dims; this one is {list(x.shape)}"
+            )
+        channels = self._weight.shape[0 if self._transpose else 1]
+        if not self._transpose:
+            channels *= self._groups
+        if x.shape[1] != channels:
+            raise RuntimeError(
+                f"a quantized convolution of {channels} channels needs an input of as "
+                f"many; this one is {list(x.shape)}"
+            )
 
 
 class EmbeddingPackedParams:

@@ -91,16 +91,11 @@ class Parts(NamedTuple):
 
 def to_integers(floats: Tensor, scales: Any, zero_points: Any, dtype: Any) -> Tensor:
     """The nearest integers, ties to even after the zero point is added."""
-    integers, least, greatest = INTEGERS[dtype]
-    if isinstance(zero_points, Tensor) and zero_points.is_floating_point():
-        places = floats * (1 / scales) + zero_points
-    else:
-        inverse = 1 / pellucid.as_tensor(scales, dtype=pellucid.float32)
-        # exact product, one rounding, like a fused multiply-add
-        places = (floats.double() * inverse + zero_points).float()
-    if dtype is pellucid.qint32:
-        places = places.double()
-    made: Tensor = places.round().clamp(least, greatest).to(integers)
+    inverse = 1 / pellucid.as_tensor(scales, dtype=pellucid.float32)
+    points = pellucid.as_tensor(zero_points)
+    made: Tensor = _C._pellucid._quantize(
+        floats, inverse, points, False, INTEGERS[dtype][0]
+    )
     return made
 
 

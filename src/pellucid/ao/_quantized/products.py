@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.ao._quantized.packed import Packed
 from pellucid.ao._quantized.parts import INTEGERS, is_quantized, per_tensor, split
 from pellucid.ao._quantized.ranges import choose
@@ -25,6 +25,16 @@ def _engine() -> str:
 
 def sums(x: Tensor, packed: Any, channel: int) -> tuple[Tensor, Tensor, Any]:
     """(sums with the bias, the scale of one unit of them, the parts of ``x``)"""
+    parts = _inputs(x)
+    made = packed.sums(parts.integers, parts.zero_point)
+    shape = [1] * made.dim()
+    shape[channel] = -1
+    units = pellucid.tensor(parts.scale) * packed.scales
+    made = made + _bias_in(units, packed).reshape(shape)
+    return made, units.reshape(shape), parts
+
+
+def _inputs(x: Tensor) -> Any:
     if not is_quantized(x):
         raise NotImplementedError(
             f"a quantized product needs a quantized input, not {x.dtype}: use "
@@ -36,33 +46,37 @@ def sums(x: Tensor, packed: Any, channel: int) -> tuple[Tensor, Tensor, Any]:
             "a quantized product needs an input of one scale, torch.quint8 or "
             f"torch.qint8; this one is {parts.dtype}, {parts.scheme}"
         )
-    made = packed.sums(parts.integers, parts.zero_point)
-    shape = [1] * made.dim()
-    shape[channel] = -1
-    unit = pellucid.tensor(parts.scale) * _along(packed.scales, shape)
+    return parts
+
+
+def _bias_in(units: Tensor, packed: Any) -> Tensor:
+    """The bias in units of the sums."""
     bias = packed.bias()
-    if bias is not None:
-        whole = bias.detach().reshape(shape) / unit
-        made = made + (whole.round() if _engine() == "qnnpack" else whole)
-    return made, unit, parts
-
-
-def _along(scales: Tensor, shape: list[int]) -> Tensor:
-    return scales.reshape(shape) if scales.dim() else scales
+    if bias is None:
+        made: Tensor = packed.no_bias
+        return made
+    whole = bias.detach() / units
+    return whole.round() if _engine() == "qnnpack" else whole
 
 
 def static(
     x: Tensor, packed: Packed, channel: int, scale: float, zero_point: int, relu: bool
 ) -> Tensor:
     """The quantized product; output channels are the result's dim ``channel``."""
-    made, unit, parts = sums(x, packed, channel)
-    return requantized(
-        made * (unit / pellucid.tensor(float(scale))),
-        parts.dtype,
-        scale,
-        zero_point,
-        relu,
+    parts = _inputs(x)
+    found = packed.integer_sums(parts.integers, parts.zero_point)
+    one = pellucid.tensor(float(scale))
+    if found is None:
+        made, unit, _ = sums(x, packed, channel)
+        return requantized(made * (unit / one), parts.dtype, scale, zero_point, relu)
+    units = pellucid.tensor(parts.scale) * packed.scales
+    integers, least, _ = INTEGERS[parts.dtype]
+    least = max(least, int(zero_point)) if relu else least
+    rows = _C._pellucid._requantize(
+        *(found.sums, found.totals, _bias_in(units, packed), units / one),
+        *(found.offset, int(zero_point), least, integers),
     )
+    return per_tensor(found.shaped(rows), scale, zero_point, parts.dtype)
 
 
 def requantized(
@@ -85,13 +99,22 @@ def dynamic(x: Tensor, packed: Packed, channel: int, reduce_range: bool) -> Tens
     # PyTorch's qnnpack ignores reduce_range
     reduce_range = reduce_range and _engine() != "qnnpack"
     scale, zero_point = choose(x, pellucid.quint8, reduce_range)
-    inverse = 1 / pellucid.tensor(scale)
-    places = (x * inverse).round_().add_(zero_point).clamp_(0, 255)
-    made = packed.sums(places, zero_point)
+    inverse, point = 1 / pellucid.tensor(scale), zero_point - 128
+    shifted = pellucid.tensor(point)
+    places = _C._pellucid._quantize(x, inverse, shifted, True, pellucid.int8)
+    units = pellucid.tensor(scale) * packed.scales
+    bias = packed.bias()
+    found = packed.integer_sums(places, point)
+    if found is not None:
+        added = packed.no_bias if bias is None else bias.detach()
+        rows = _C._pellucid._scale_sums(
+            found.sums, found.totals, units, added, found.offset
+        )
+        return found.shaped(rows)
+    made = packed.sums(places, point)
     shape = [1] * made.dim()
     shape[channel] = -1
-    made *= pellucid.tensor(scale) * _along(packed.scales, shape)
-    bias = packed.bias()
+    made *= units.reshape(shape)
     if bias is not None:
         made += bias.detach().reshape(shape)
     return made

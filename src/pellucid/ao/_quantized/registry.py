@@ -29,6 +29,8 @@ class QuantizedOp:
         return inspect.signature(self._call)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if args and getattr(args[0], "is_nested", False):
+            return _on_rows(self._call, *args, **kwargs)
         return self._call(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -36,6 +38,20 @@ class QuantizedOp:
 
     def __reduce__(self) -> Any:
         return by_name, (self.__name__,)
+
+
+def _on_rows(call: Callable[..., Any], nested: Any, *args: Any, **kwargs: Any) -> Any:
+    """The op of the values of a jagged tensor: its rows pass through layers alike."""
+    from pellucid.nested._ops.parts import split
+
+    parts = split(nested)
+    found = call(parts.values, *args, **kwargs)
+    if found.dim() != parts.values.dim() or found.shape[:-1] != parts.values.shape[:-1]:
+        raise NotImplementedError(
+            f"quantized.{call.__name__} of a nested tensor changes more than the last "
+            "dim: call it for each example, tensor.unbind()"
+        )
+    return parts.with_values(found)
 
 
 def by_name(name: str) -> QuantizedOp | None:

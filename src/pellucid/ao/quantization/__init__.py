@@ -5,6 +5,7 @@ The graph mode flow, ``quantize_fx``, and its tables are imported at first use.
 
 from __future__ import annotations
 
+from pellucid.ao.quantization.accuracy import AccuracyReport, accuracy_report
 from pellucid.ao.quantization.fake_quantize import (
     FakeQuantize,
     FakeQuantizeBase,
@@ -120,8 +121,16 @@ from pellucid.ao.quantization.stubs import (
     QuantStub,
     QuantWrapper,
 )
+from pellucid.ao.quantization.weight_configs import (
+    Int4WeightOnlyConfig,
+    Int8DynamicActivationInt8WeightConfig,
+    Int8WeightOnlyConfig,
+    WeightReport,
+    quantize_,
+)
 
 __all__ = [
+    "AccuracyReport",
     "DeQuantStub",
     "FakeQuantize",
     "FakeQuantizeBase",
@@ -129,6 +138,9 @@ __all__ = [
     "FixedQParamsObserver",
     "FusedMovingAvgObsFakeQuantize",
     "HistogramObserver",
+    "Int4WeightOnlyConfig",
+    "Int8DynamicActivationInt8WeightConfig",
+    "Int8WeightOnlyConfig",
     "MinMaxObserver",
     "MovingAverageMinMaxObserver",
     "MovingAveragePerChannelMinMaxObserver",
@@ -144,6 +156,8 @@ __all__ = [
     "RecordingObserver",
     "ReuseInputObserver",
     "UniformQuantizationObserverBase",
+    "WeightReport",
+    "accuracy_report",
     "add_quant_dequant",
     "convert",
     "default_activation_only_qconfig",
@@ -215,6 +229,7 @@ __all__ = [
     "propagate_qconfig_",
     "qconfig_equals",
     "quantize",
+    "quantize_",
     "quantize_dynamic",
     "quantize_qat",
     "swap_module",

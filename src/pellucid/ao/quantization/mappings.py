@@ -155,10 +155,24 @@ def get_default_qconfig_propagation_list() -> set[Any]:
     }
 
 
+def get_default_compare_output_module_list() -> set[Any]:
+    """Types of layers whose results the numeric suite records: also the quantized."""
+    tables = (
+        DEFAULT_STATIC_QUANT_MODULE_MAPPINGS,
+        DEFAULT_QAT_MODULE_MAPPINGS,
+        DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
+    )
+    quantized = {kind for table in tables for kind in table.values()}
+    return quantized | get_default_qconfig_propagation_list()
+
+
+# Their results are not observed, whatever list has them.
+UNOBSERVED = {nn.Sequential, nn.Dropout, DeQuantStub}
+
+
 def observed_types() -> set[Any]:
     """The types of that list whose results are observed."""
-    plain = {nn.Sequential, nn.Dropout, DeQuantStub}
-    return get_default_qconfig_propagation_list() - plain
+    return get_default_qconfig_propagation_list() - UNOBSERVED
 
 
 def get_quantized_operator(float_op: Any) -> Any:

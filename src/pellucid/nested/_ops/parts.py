@@ -125,12 +125,34 @@ class Parts(NamedTuple):
             sizes = self.structure.sizes
             flat = self.values.split([prod(size) for size in sizes])
             return [piece.view(size) for piece, size in zip(flat, sizes, strict=True)]
+        if self.values.is_quantized:
+            return _quantized_pieces(self)
         if self.has_holes:
             return [
                 self.values.narrow(self.axis - 1, start, count)
                 for start, count in self.structure.spans
             ]
         return list(self.values.split(self.structure.counts, self.axis - 1))
+
+
+def _quantized_pieces(parts: Parts) -> list[Tensor]:
+    """The examples of quantized values: views, or, of scales for each row, copies with
+    those of their rows.
+    """
+    along, values = parts.axis - 1, parts.values
+    spans = parts.structure.spans
+    has_one = values.qscheme() is pellucid.per_tensor_affine
+    if has_one or values.q_per_channel_axis() != along:
+        return [values.narrow(along, *span) for span in spans]
+    integers, scales = values.int_repr(), values.q_per_channel_scales()
+    zeros = values.q_per_channel_zero_points()
+    return [
+        pellucid._make_per_channel_quantized_tensor(
+            integers.narrow(along, *span),
+            *(scales.narrow(0, *span), zeros.narrow(0, *span), along),
+        )
+        for span in spans
+    ]
 
 
 def wrapped(dim: int, rank: int) -> int:

@@ -9,7 +9,15 @@ from pellucid import Tensor
 from pellucid._package.calls import offered
 from pellucid.sparse._ops import invariants
 from pellucid.sparse._ops.invariants import require
-from pellucid.sparse._ops.parts import BLOCK_LAYOUTS, ROW_LAYOUTS, Parts, coo, join
+from pellucid.sparse._ops.parts import (
+    BLOCK_LAYOUTS,
+    COO,
+    CSR,
+    ROW_LAYOUTS,
+    Parts,
+    coo,
+    join,
+)
 
 _COMPRESSED = (
     *(pellucid.sparse_csr, pellucid.sparse_csc),
@@ -70,6 +78,21 @@ def empty_coo(size: Any, dtype: Any, device: Any) -> Tensor:
     index = pellucid.zeros((len(sizes), 0), dtype=pellucid.int64, device=device)
     none = pellucid.zeros(0, dtype=dtype, device=device)
     return coo(index, none, sizes, True)
+
+
+def without_elements(size: Any, layout: Any, dtype: Any, device: Any) -> Tensor:
+    """A tensor of any sparse layout but those of blocks, without elements."""
+    if layout is COO:
+        return empty_coo(size, dtype, device)
+    *batch, rows, columns = size
+    if layout in BLOCK_LAYOUTS:
+        raise RuntimeError(f"{layout}: an empty tensor needs a size of its blocks")
+    count = rows if layout is CSR else columns
+    index = {"dtype": pellucid.int64, "device": device}
+    pointers = pellucid.zeros(*batch, count + 1, **index)
+    plain = pellucid.zeros(*batch, 0, **index)
+    values = pellucid.zeros(*batch, 0, dtype=dtype, device=device)
+    return join(Parts(layout, tuple(size), 2, True, (pointers, plain), values))
 
 
 def checked_coo(

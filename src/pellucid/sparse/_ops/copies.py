@@ -8,6 +8,7 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid.sparse._ops import pointwise
+from pellucid.sparse._ops.construct import without_elements
 from pellucid.sparse._ops.conversions import as_grid, convert
 from pellucid.sparse._ops.dense import to_dense, values_at
 from pellucid.sparse._ops.parts import (
@@ -59,10 +60,19 @@ def to_copy(
     return to_dense(made) if layout is pellucid.strided else convert(made, layout)
 
 
-@RULES.because("a view of all components")("detach", "alias")
+_views = RULES.because("a view of all components")
+
+
+@_views("detach")
 def detach(self: Tensor) -> Tensor:
     """The same components, detached."""
     return _C._share_sparse(self)  # type: ignore[no-any-return]
+
+
+@_views("alias")
+def alias(self: Tensor) -> Tensor:
+    """The same components."""
+    return join(split(self))
 
 
 @RULES.because("a sparse tensor takes the pattern of another")("copy_")
@@ -88,39 +98,56 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, clone(src).to(self.dtype), "copy_")  # type: ignore[no-any-return]
 
 
+_without_elements = RULES.because("no element is stored")
+
+
 @RULES.because("elements are removed, not set to 0", overrides=True)("zero")
-@RULES.because("no element is stored")("empty_like", "zeros_like")
+@_without_elements("empty_like", "zeros_like")
 def empty_like(
-    self: Tensor, *, dtype: Any = None, device: Any = None, **_: Any
+    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
-    """A tensor of the same size and layout without elements."""
+    """A tensor of the same size without elements, of the same layout by default."""
+    dtype, device = dtype or self.dtype, device or self.device
+    if layout not in (None, self.layout):
+        return without_elements(self.shape, layout, dtype, device)
     parts = split(self.detach())
     values = parts.values
-    none = pellucid.zeros(
-        0, *values.shape[1:], dtype=dtype or self.dtype, device=device or self.device
-    )
+    none = pellucid.zeros(0, *values.shape[1:], dtype=dtype, device=device)
     if parts.layout is COO:
-        index = parts.indices.new_zeros((parts.sparse_dims, 0))
+        index = parts.indices.new_zeros((parts.sparse_dims, 0), device=device)
         return coo(index, none, parts.size, True)
-    pointers, plain = parts.structure
+    pointers, plain = (each.to(device) for each in parts.structure)
     batch = pointers.dim() - 1
     shape = (*values.shape[:batch], 0, *values.shape[batch + 1 :])
     return join(
         parts._replace(
             structure=(pellucid.zeros_like(pointers), plain[..., :0].contiguous()),
-            values=values.new_zeros(shape).to(none.dtype),
+            values=values.new_zeros(shape, device=device).to(none.dtype),
         )
     )
 
 
-@RULES.because("no element is stored")("new_zeros")
-def new_zeros(
-    self: Tensor, size: Any, *, dtype: Any = None, device: Any = None, **_: Any
+@_without_elements("zeros", "empty")
+def zeros(
+    size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
-    """A COO tensor of this size without elements."""
-    index = pellucid.zeros(len(size), 0, dtype=pellucid.int64, device=self.device)
-    value = pellucid.zeros(0, dtype=dtype or self.dtype, device=device or self.device)
-    return coo(index, value, tuple(size), True)
+    """A tensor of this size and sparse layout without elements."""
+    return without_elements(size, layout, dtype, device)
+
+
+@_without_elements("new_zeros", "new_empty")
+def new_zeros(
+    self: Tensor,
+    size: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    **_: Any,
+) -> Tensor:
+    """The same, COO by default, with the dtype of ``self``."""
+    dtype, device = dtype or self.dtype, device or self.device
+    return without_elements(size, layout or COO, dtype, device)
 
 
 _sums = RULES.because(

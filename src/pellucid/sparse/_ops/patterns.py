@@ -28,10 +28,13 @@ def keys_of(indices: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def _routine(function: Callable[..., Any], *given: Any) -> Any:
-    """Calls a routine on tensors, whose operands and results are in host memory."""
+    """Calls a routine on tensors, whose operands and results are in host memory. On
+    Meta, as if all keys were distinct.
+    """
     device = next(each.device for each in given if isinstance(each, Tensor))
+    change = _stand_ins() if device.type == "meta" else _vector
     found = function(
-        *(_vector(each) if isinstance(each, Tensor) else each for each in given)
+        *(change(each) if isinstance(each, Tensor) else each for each in given)
     )
     if device.type == "cpu":
         return found
@@ -45,6 +48,18 @@ def _vector(tensor: Tensor) -> Tensor:
     if tensor.dtype is pellucid.int64 and tensor.device.type == "cpu":
         return tensor if tensor.is_contiguous() else tensor.contiguous()
     return tensor.to(device="cpu", dtype=pellucid.int64).contiguous()
+
+
+def _stand_ins() -> Callable[[Tensor], Tensor]:
+    """A function that gives keys on the host for tensors without elements."""
+    begun = 0
+
+    def make(tensor: Tensor) -> Tensor:
+        nonlocal begun
+        first, begun = begun, begun + tensor.numel()
+        return pellucid.arange(first, begun)
+
+    return make
 
 
 def indices_of(keys: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -154,18 +169,24 @@ def take_where(values: Tensor, places: Tensor, is_there: Tensor) -> Tensor:
 
 def row_numbers(pointers: Tensor, count: int) -> Tensor:
     """The row of each of ``count`` elements, from the row offsets ``pointers``."""
+    if pointers.is_meta:
+        return pointers.new_empty(count)
     found: Tensor = _routine(_C._row_numbers, pointers, count)
     return found
 
 
 def pointers_of(rows: Tensor, count: int) -> Tensor:
     """The offsets of ``count`` rows, and the end, from sorted rows."""
+    if rows.is_meta:
+        return rows.new_empty(count + 1)
     found: Tensor = _routine(_C._row_pointers, rows, count)
     return found
 
 
 def longest_row(pointers: Tensor) -> int:
-    """The maximum number of elements in a row."""
+    """The maximum number of elements in a row; on Meta any number does."""
+    if pointers.is_meta:
+        return 0
     return int(_routine(_C._longest_row, pointers))
 
 

@@ -34,8 +34,8 @@ def contents(tensor: Tensor, indent: int, write: Write) -> str:
 
 def _named(name: str, tensor: Tensor, indent: int, write: Write) -> str:
     prefix = f"{name}=tensor("
-    text = write(tensor, indent + len(prefix))
-    if not tensor.numel():
+    text = "..." if tensor.is_meta else write(tensor, indent + len(prefix))
+    if tensor.is_meta or not tensor.numel():
         text += f", size={tuple(tensor.shape)}"
     return f"{prefix}{text})"
 

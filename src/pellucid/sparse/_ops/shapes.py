@@ -181,6 +181,30 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     return coo(parts.indices[rest][:, chosen], values, size, parts.is_coalesced)
 
 
+@rule("diagonal")
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements of the diagonal, whose dim is the last of the sparse ones."""
+    parts = _as_coo(self)
+    dims = wrap(dim1, self.dim()), wrap(dim2, self.dim())
+    if dims[0] == dims[1]:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if max(dims) >= parts.sparse_dims:
+        raise NotImplementedError(
+            f"diagonal of a sparse tensor takes two of its {parts.sparse_dims} sparse "
+            f"dims, not {dim1} and {dim2}: compute it densely, tensor.to_dense()"
+        )
+    rows, columns = (parts.indices[dim] for dim in dims)
+    chosen = (columns - rows == offset).nonzero().squeeze(1)
+    place = (rows if offset >= 0 else columns)[chosen]
+    rest = [dim for dim in range(parts.sparse_dims) if dim not in dims]
+    indices = pellucid.cat([parts.indices[rest][:, chosen], place.unsqueeze(0)])
+    height, width = (parts.size[dim] for dim in dims)
+    length = max(min(height + min(offset, 0), width - max(offset, 0)), 0)
+    size = (*(parts.size[dim] for dim in rest), length, *parts.dense_size)
+    is_sorted = parts.is_coalesced and dims == (len(rest), len(rest) + 1)
+    return coo(indices, parts.values.index_select(0, chosen), size, is_sorted)
+
+
 @rule("slice")
 def slice_(
     self: Tensor,

@@ -1,0 +1,1 @@
+"""``torch.ao.ns``: what quantized models compute, beside the float models."""

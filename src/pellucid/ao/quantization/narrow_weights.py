@@ -1,0 +1,213 @@
+"""Weights of int8 and of four bits, as tensors that ``F.linear`` decodes as it reads.
+
+A tensor of these classes has the shape and dtype of the weight that it was made from,
+and its components as attributes. Made by ``quantize_`` (``weight_configs.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pellucid
+from pellucid import _C, Tensor, nn
+
+_LEAST = 1e-12  # the least scale, of rows of zeros
+
+
+class NarrowWeight(Tensor):
+    """A matrix of integers with scales; the base of the formats.
+
+    A format has ``PARTS``, the names of its components, ``encode``, ``decoded`` and
+    ``product``.
+    """
+
+    PARTS: ClassVar[tuple[str, ...]] = ("integers", "scales")
+
+    @staticmethod
+    def __new__(cls: type[NarrowWeight], shape: Any, dtype: Any, *parts: Tensor) -> Any:
+        made: Any = Tensor._make_wrapper_subclass(
+            cls, tuple(shape), dtype=dtype, device=parts[0].device
+        )
+        for name, part in zip(cls.PARTS, parts, strict=True):
+            setattr(made, name, part)
+        return made
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"{type(self).__name__}(shape={tuple(self.shape)}, dtype={self.dtype})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), tuple(self.shape), self.dtype, *self.parts())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(
+            id(self), self._like(part.clone() for part in self.parts())
+        )
+
+    def __tensor_flatten__(self) -> tuple[list[str], tuple[Any, ...]]:
+        return list(self.PARTS), (self.shape, self.dtype)
+
+    @classmethod
+    def __tensor_unflatten__(
+        cls, inner_tensors: Any, tensor_meta: Any, outer_size: Any, outer_stride: Any
+    ) -> Any:
+        return cls(*tensor_meta, *(inner_tensors[name] for name in cls.PARTS))
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Takes ``linear`` whole: below, it is a product of a transposed weight."""
+        if func is nn.functional.linear:
+            return _linear(*args, **(kwargs or {}))
+        return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        rule = _rules().get(func._overloadpacket)
+        if rule is None:
+            raise NotImplementedError(
+                f"{cls.__name__} has no {func.__name__}: it is the weight of a linear "
+                "layer; use dequantize() for others"
+            )
+        return rule(*args, **(kwargs or {}))
+
+    def parts(self) -> list[Tensor]:
+        """The components."""
+        return [getattr(self, name) for name in self.PARTS]
+
+    def dequantize(self) -> Tensor:
+        """The matrix as floats."""
+        return self.decoded().to(self.dtype)
+
+    def nbytes_stored(self) -> int:
+        """The bytes of the components."""
+        return sum(part.nbytes for part in self.parts())
+
+    @classmethod
+    def encode(cls, weight: Tensor, **options: Any) -> NarrowWeight:
+        """The matrix in this format."""
+        raise NotImplementedError
+
+    def decoded(self) -> Tensor:
+        """The matrix, float32."""
+        raise NotImplementedError
+
+    def product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        """``rows @ self.T + bias``"""
+        raise NotImplementedError
+
+    def _like(self, parts: Any) -> NarrowWeight:
+        made: NarrowWeight = type(self)(self.shape, self.dtype, *parts)
+        return made
+
+
+class Int8Weight(NarrowWeight):
+    """int8 with a scale for each row (output), decoded as it is read."""
+
+    integers: Tensor
+    scales: Tensor
+
+    @classmethod
+    def encode(cls, weight: Tensor, **options: Any) -> NarrowWeight:
+        """Symmetric: the greatest magnitude of a row becomes 127."""
+        floats = weight.detach().float()
+        scales = (floats.abs().amax(1) / 127).clamp_min(_LEAST)
+        integers = _rounded(floats, scales)
+        made: NarrowWeight = cls(weight.shape, weight.dtype, integers, scales)
+        return made
+
+    def decoded(self) -> Tensor:
+        return self.integers.float() * self.scales.unsqueeze(1)
+
+    def product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        scales = self.scales.to(rows.dtype)
+        made: Tensor = pellucid._weight_int8pack_mm(rows, self.integers, scales)
+        return made if bias is None else made + bias
+
+
+class Int8DynamicWeight(Int8Weight):
+    """int8 with a scale for each row; inputs become int8 with a scale for each row, so
+    that the product is one of integers.
+    """
+
+    def product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        floats = rows.float()
+        scales = (floats.abs().amax(1) / 127).clamp_min(_LEAST)
+        sums = pellucid._int_mm(_rounded(floats, scales), self.integers.t())
+        added = pellucid.zeros(sums.shape[1]) if bias is None else bias.float()
+        made = _C._pellucid._scale_products(sums, scales, self.scales, added)
+        return made.to(rows.dtype)  # type: ignore[no-any-return]
+
+
+class Int4Weight(NarrowWeight):
+    """Four bits with a scale and a zero for each group of elements of a row."""
+
+    integers: Tensor
+    scales: Tensor
+
+    @classmethod
+    def encode(cls, weight: Tensor, **options: Any) -> NarrowWeight:
+        """The range of a group becomes 0 to 15."""
+        size = options["group_size"]
+        floats = weight.detach().float()
+        rows, columns = floats.shape
+        groups = floats.view(rows, columns // size, size)
+        low, high = pellucid.aminmax(groups, dim=2)
+        scale = ((high - low) / 15).clamp_min(_LEAST)
+        places = ((groups - low.unsqueeze(2)) / scale.unsqueeze(2)).round().clamp(0, 15)
+        packed = pellucid._convert_weight_to_int4pack_for_cpu(
+            places.view(rows, columns).int(), 1
+        )
+        both = pellucid.stack([scale, low + 8 * scale], 2)
+        scales = both.transpose(0, 1).contiguous()
+        made: NarrowWeight = cls(weight.shape, weight.dtype, packed, scales)
+        return made
+
+    @property
+    def group_size(self) -> int:
+        """Elements with one scale."""
+        return self.shape[1] // self.scales.shape[0]  # type: ignore[no-any-return]
+
+    def decoded(self) -> Tensor:
+        identity = pellucid.eye(self.shape[1])
+        return self._multiplied(identity).t()
+
+    def product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        made = self._multiplied(rows.float()).to(rows.dtype)
+        return made if bias is None else made + bias
+
+    def _multiplied(self, rows: Tensor) -> Tensor:
+        made: Tensor = pellucid._weight_int4pack_mm_for_cpu(
+            rows, self.integers, self.group_size, self.scales
+        )
+        return made
+
+
+def _rounded(floats: Tensor, scales: Tensor) -> Tensor:
+    """The nearest int8 to ``floats / scales``, with a scale for each row."""
+    made: Tensor = _C._pellucid._quantize(
+        *(floats, (1 / scales).unsqueeze(1), pellucid.zeros((), dtype=pellucid.int64)),
+        *(True, pellucid.int8),
+    )
+    return made
+
+
+def _rebuilt(kind: Any, *facts: Any) -> Any:
+    """Called by pickles."""
+    return kind(*facts)
+
+
+def _linear(input: Tensor, weight: NarrowWeight, bias: Tensor | None = None) -> Tensor:
+    rows = input.reshape(-1, input.shape[-1])
+    return weight.product(rows, bias).view(*input.shape[:-1], weight.shape[0])
+
+
+def _rules() -> dict[Any, Callable[..., Any]]:
+    aten = pellucid.ops.aten
+    return {
+        aten.detach: lambda x: x._like(x.parts()),
+        aten.clone: lambda x, **_: x._like(part.clone() for part in x.parts()),
+    }
