@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pellucid import _C
 from pellucid.devices import Backend
-from pellucid_compiler.codegen.kernel import Gemm, Kernel, RowAdd, Rows
+from pellucid_compiler.codegen.kernel import Gemm, Kernel, Nest, RowAdd, Rows
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices.reference import KernelFailed, Launch
 from pellucid_compiler.gpu.builder import THREADS
@@ -51,11 +51,21 @@ class Placed(NamedTuple):
     strides: list[list[int]]  # in bytes, per operand and axis
     groups: int
     group_strides: list[int]
+    sizes: list[int]  # a nest's: of its operands' dims
 
     @classmethod
     def of(cls, launch: Launch) -> Placed:
         """Axes of size 1 go, and neighbours that are one run in all operands merge."""
         outputs = len(launch.kernel.outputs)
+        memory = tuple(operand.dtype for operand in launch.operands)
+        if isinstance(launch.kernel.form, Nest):
+            return cls(
+                Shape(len(launch.extents), 0, memory),
+                list(launch.extents),
+                [list(operand.strides) for operand in launch.operands],
+                *(1, [0] * outputs),
+                [size for operand in launch.operands for size in operand.sizes],
+            )
         sums, groups, group_strides = _sums(launch), 1, [0] * outputs
         strides = []
         for number, operand in enumerate(launch.operands):
@@ -70,13 +80,13 @@ class Placed(NamedTuple):
         reduced = range(launch.stored, len(launch.extents))
         second = _merged(launch.extents, strides, reduced)
         axes = first + second
-        memory = tuple(operand.dtype for operand in launch.operands)
         return cls(
             Shape(len(first), len(second), memory),
             [extent for extent, _ in axes],
             [[steps[k] for _, steps in axes] for k in range(len(strides))],
             groups,
             group_strides,
+            [],
         )
 
 
@@ -169,7 +179,9 @@ def run_grid(code: Compiled, launch: Launch, placed: Placed, order: int) -> int:
     status = ctypes.c_uint64(0)
     at = ctypes.addressof(status)
     numbers = [*placed.extents, *(s for own in placed.strides for s in own)]
+    numbers += placed.sizes
     params = [bits - (bits >> 63 << 64) for bits in launch.params]
+    params += [0] * (len(launch.kernel.params) - len(params))  # a first index
     numbers += [*params, placed.groups, *placed.group_strides]
     pointers = [operand.address for operand in launch.operands]
     words = struct.pack(f"<{len(pointers) + 1}Q", *pointers, at)

@@ -7,7 +7,7 @@ Read next: ``grid.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pellucid_compiler.abi.codes import GRID_ACCESS
 from pellucid_compiler.abi.grid import OFFSETS
@@ -32,6 +32,8 @@ class GpuFunction(Function):
     """The code of one thread."""
 
     module: GpuModule
+    status: Value
+    """Where the kernel's status is: ``Grid`` sets it."""
 
     def special(self, name: str) -> Value:
         """``tid`` (of the block), ``ctaid`` (the block), ``nctaid`` (of blocks)."""
@@ -58,9 +60,6 @@ class GpuFunction(Function):
         """The address of memory that the block's threads share."""
         raise NotImplementedError
 
-    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
-        """Tells the emulator of an access that follows."""
-
     def read_shared(self, pointer: Value, type_: Type) -> Value:
         self.touch(pointer, type_.element_bytes, "read_shared")
         return self.load(pointer, type_)
@@ -78,17 +77,24 @@ class GpuFunction(Function):
             f"atomicrmw {verb} ptr {pointer.text}, {value.type} {value.text} monotonic",
         )
 
-    def note_failure(self, pointer: Value, bad: Value, status: int) -> None:
-        """Leaves ``status`` where 0 is, if this thread's element is ``bad``."""
+    def note_failure(self, bad: Value, status: int) -> None:
+        """Leaves ``status`` in the kernel's status, if this thread's element is ``bad``
+        and no element failed before."""
+        self.branch(bad, lambda: self._note(self.integer(status)))
 
-        def note() -> None:
-            self.touch(pointer, 8, "write_global")
-            self._emit(
-                Type("{ i64, i1 }"),
-                f"cmpxchg ptr {pointer.text}, i64 0, i64 {status} monotonic monotonic",
-            )
+    def return_if(self, condition: Value, result: Value | Callable[[], Value]) -> None:
+        """Ends this thread with a status. Kernels with barriers must not use it."""
+        label = self._fresh()
+        self._line(f"br i1 {condition.text}, label %leave{label}, label %go{label}")
+        self._open(f"leave{label}")
+        self._note(result if isinstance(result, Value) else result())
+        self.ret()
+        self._open(f"go{label}")
 
-        self.branch(bad, note)
+    def _note(self, status: Value) -> None:
+        self.touch(self.status, 8, "write_global")
+        places = f"ptr {self.status.text}, i64 0, i64 {status.text}"
+        self._emit(Type("{ i64, i1 }"), f"cmpxchg {places} monotonic monotonic")
 
 
 def require_word(type_: Type) -> None:
@@ -159,7 +165,12 @@ class EmulatedFunction(GpuFunction):
         found = self._emit(I64, f"call i64 {shuffle}({arguments})")
         return self.bitcast(self.convert("trunc", found, bits.element), value.type)
 
-    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
+    def touch(
+        self, pointer: Value, num_bytes: int, access: str, where: Value | None = None
+    ) -> None:
+        if where is not None:
+            self.branch(where, lambda: self.touch(pointer, num_bytes, access))
+            return
         code = self.integer(GRID_ACCESS[access])
         arguments = self._arguments(pointer, self.integer(num_bytes), code)
         touch = self._entry("touch")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from pellucid_compiler.codegen.kernel import Gemm, Kernel, Map, Reduce, Rows
+from pellucid_compiler.codegen.kernel import (
+    Gemm,
+    Kernel,
+    Map,
+    Nest,
+    Reduce,
+    Rows,
+    Scan,
+)
 from pellucid_compiler.gpu.builder import GpuModule
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.maps import emit_map
+from pellucid_compiler.gpu.nests import emit_nest
 from pellucid_compiler.gpu.products import emit_gemm
 from pellucid_compiler.gpu.reductions import emit_reduce, emit_rows
+from pellucid_compiler.gpu.scans import emit_scan
 
-FORMS = frozenset({"map", "reduce", "rows", "gemm"})
+FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
 """Those with a schedule."""
 
 
@@ -26,6 +36,10 @@ def grid_module(
         emit_reduce(module, kernel, form, shape)
     elif isinstance(form, Rows):
         emit_rows(module, kernel, form, shape)
+    elif isinstance(form, Scan):
+        emit_scan(module, kernel, form, shape)
+    elif isinstance(form, Nest):
+        emit_nest(module, kernel, form, shape)
     elif isinstance(form, Gemm):
         emit_gemm(module, kernel, form, shape)
     else:
