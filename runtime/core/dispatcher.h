@@ -84,7 +84,12 @@ int add_dispatch_observer(DispatchObserver observer);  // returns a token for re
 void remove_dispatch_observer(int token);
 
 void dispatch_watched(OpCall& call);  // for observers and for the timeline
+// Names the op, the devices and keys of its tensors, and the kernels that the op has.
 [[noreturn]] void raise_no_kernel(const OpCall& call);
+// For kernels that a library registers at a backend's key: calls whose tensors have no kernel at their own backend
+// reach the CPU's, as calls without tensors do.
+void require_device_of_kernel(const OpCall& call, Key key);
+[[noreturn]] void raise_two_devices(const OpCall& call, Device first, const TensorImpl& other);
 
 inline KeySet gather_keys(const OpCall& call) {
   uint64_t bits = 0;

@@ -32,10 +32,10 @@ SOFTMAX = Rows(
     )
 )
 SUMS = Rows((RowReduce(X, "sum", F32), RowAdd(X * sym("r0", F32), 0)))
-I, J = axis(0), axis(1)
-ROW = load(1, (I,), "int64")
-GATHER = Nest(2, (2, 2, 1), (Store((I, J), load(0, (ROW, J), F32)),))
-SCATTER = Nest(2, (2, 2, 1), (Store((ROW, J), load(0, (I, J), F32)),), "sum")
+HERE = axis(0), axis(1)
+THERE = load(1, HERE[:1], "int64"), axis(1)
+GATHER = Nest(2, (2, 2, 1), (Store(HERE, load(0, THERE, F32)),))
+SCATTER = Nest(2, (2, 2, 1), (Store(THERE, load(0, HERE, F32)),), "sum")
 DIVIDED = Map((load(0, (), "int64") // load(1, (), "int64"),))
 
 

@@ -203,8 +203,14 @@ class _OpNamespace(ModuleType):
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads:
+            registration = import_module("pellucid._library.registration")
+            keys = registration.kernels_waiting_for(full_name)
+            waiting = (
+                f"\nIt has kernels for {', '.join(keys)} but no schema" if keys else ""
+            )
             raise AttributeError(
-                f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"
+                f"'_OpNamespace' '{self._namespace}' object has no attribute "
+                f"'{name}'{waiting}"
             )
         packet = OpOverloadPacket(full_name, overloads)
         setattr(self, name, packet)

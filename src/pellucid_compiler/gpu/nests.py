@@ -9,10 +9,8 @@ point computes is written by the CPU's schedule, with one lane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pellucid_compiler.abi.status import OUT_OF_BOUNDS, status
-from pellucid_compiler.codegen.builder import DOUBLE, PTR, Value
+from pellucid_compiler.codegen.builder import PTR, Value
 from pellucid_compiler.codegen.emit import Emitter
 from pellucid_compiler.codegen.kernel import Kernel, Nest
 from pellucid_compiler.codegen.schedules.loop_level import LoopLevel

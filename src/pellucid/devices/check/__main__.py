@@ -58,9 +58,13 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m pellucid.devices.check", None, __doc__)
     parser.add_argument("backend", help="module:Class, file.py:Class, or twin")
     parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, help="of one check, in s"
+    )
     arguments = parser.parse_args()
+    sections = arguments.sections or tuple(SECTIONS)
     try:
-        report = run(_found(arguments.backend), arguments.sections or tuple(SECTIONS))
+        report = run(_found(arguments.backend), sections, timeout=arguments.timeout)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     print(report)
