@@ -25,6 +25,9 @@ from pellucid_compiler.gpu.generate import FORMS, grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.pack.jit import Executable, compile_blob
 
+registered: list[Emulated] = []
+"""The emulated devices of the process: none or one."""
+
 BLOCKS = 3  # of every grid: results do not depend on it
 
 
@@ -145,6 +148,7 @@ class Emulated(Backend):
     def __init__(self, order: int = 0) -> None:
         self.order = order
         self._blocks: dict[int, Any] = {}
+        registered[:] = [self]
 
     def allocate(self, device: int, nbytes: int) -> int:
         block = ctypes.create_string_buffer(nbytes + 64)
