@@ -65,7 +65,7 @@ def checked(name: str, ptxas: str, known: Outcome | None) -> Outcome:
     assert kernel is not None
     form = type(kernel.form).__name__.lower()
     try:
-        text = grid_module(kernel, shape_of(kernel), emulated=False).printed()
+        text = grid_module(kernel, shape_of(kernel)).printed()
     except NotImplementedError as refusal:
         return Outcome(form, "", f"no schedule: {refusal}")
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices import reference
 from pellucid_compiler.devices.reference import Launch, Operand
-from pellucid_compiler.gpu.builder import THREADS, GpuModule
+from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction, GpuModule
 from pellucid_compiler.pack.jit import Executable, compile_blob
 from tests.devices.programs import run_program
 from tests.gpu.test_ptx import CASES
@@ -123,7 +123,7 @@ def test_an_index_out_of_bounds_has_its_element_in_the_status():
 
 def grid(emit, words, ranges=b"", order=0):
     """A kernel written by a test; ``emit`` receives it and its arguments."""
-    module = GpuModule(emulated=True)
+    module = GpuModule(EmulatedFunction)
     f, named = module.entry(["to"], [])
     emit(f, named["to"])
     f.ret()

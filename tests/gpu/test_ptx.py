@@ -71,7 +71,7 @@ LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
 
 
 def text_of(name, **options):
-    return grid_module(*CASES[name], emulated=False, **options).printed()
+    return grid_module(*CASES[name], **options).printed()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -96,4 +96,4 @@ def test_ptxas_takes_them_without_spills(architecture):
 def test_a_form_without_a_schedule_is_refused():
     kernel = CASES["map"][0]
     with pytest.raises(NotImplementedError, match="add to each other"):
-        grid_module(kernel, Shape(1, 1, (F32, F32)), emulated=False)
+        grid_module(kernel, Shape(1, 1, (F32, F32)))

@@ -20,7 +20,7 @@ from pellucid.devices import Backend
 from pellucid_compiler.codegen.kernel import Gemm, Kernel, Nest, RowAdd, Rows
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices.reference import KernelFailed, Launch
-from pellucid_compiler.gpu.builder import THREADS
+from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction
 from pellucid_compiler.gpu.generate import FORMS, grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.pack.jit import Executable, compile_blob
@@ -41,7 +41,8 @@ class Compiled(NamedTuple):
 @cache
 def compiled(kernel: Kernel, shape: Shape, without_barrier: int = -1) -> Compiled:
     """The machine code of a kernel whose threads are fibers."""
-    module = grid_module(kernel, shape, emulated=True, without_barrier=without_barrier)
+    printer, number = EmulatedFunction, without_barrier
+    module = grid_module(kernel, shape, printer, without_barrier=number)
     blob = compile_blob(module.printed(), host_target())
     return Compiled(Executable(blob), module.shared_bytes)
 

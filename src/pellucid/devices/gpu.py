@@ -83,7 +83,7 @@ class Kernel:
         from pellucid_compiler.gpu.user import compile_kernel
 
         dtypes = self._dtypes(arguments)
-        module = compile_kernel(self.function, dtypes, threads, emulated=False)
+        module = compile_kernel(self.function, dtypes, threads)
         return ptx(module.printed(), target)
 
     def _dtypes(self, arguments: tuple[Any, ...]) -> dict[str, str | None]:
@@ -155,10 +155,11 @@ def _emulated(
 ) -> Any:
     from pellucid.devices.emulated import Compiled
     from pellucid_compiler.codegen.targets.x86 import host_target
+    from pellucid_compiler.gpu.builder import EmulatedFunction
     from pellucid_compiler.gpu.user import compile_kernel
     from pellucid_compiler.pack.jit import Executable, compile_blob
 
-    module = compile_kernel(function, dict(dtypes), threads, emulated=True)
+    module = compile_kernel(function, dict(dtypes), threads, EmulatedFunction)
     blob = compile_blob(module.printed(), host_target())
     return Compiled(Executable(blob), module.shared_bytes)
 

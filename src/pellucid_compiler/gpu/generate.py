@@ -11,7 +11,7 @@ from pellucid_compiler.codegen.kernel import (
     Rows,
     Scan,
 )
-from pellucid_compiler.gpu.builder import GpuModule
+from pellucid_compiler.gpu.builder import GpuFunction, GpuModule, NvptxFunction
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.maps import emit_map
 from pellucid_compiler.gpu.nests import emit_nest
@@ -24,11 +24,15 @@ FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
 
 
 def grid_module(
-    kernel: Kernel, shape: Shape, *, emulated: bool, without_barrier: int = -1
+    kernel: Kernel,
+    shape: Shape,
+    printer: type[GpuFunction] = NvptxFunction,
+    *,
+    without_barrier: int = -1,
 ) -> GpuModule:
     """The kernel for one thread of a grid; NotImplementedError where no schedule
     takes it."""
-    module = GpuModule(emulated=emulated, without_barrier=without_barrier)
+    module = GpuModule(printer, without_barrier)
     form = kernel.form
     if isinstance(form, Map):
         emit_map(module, kernel, form, shape)

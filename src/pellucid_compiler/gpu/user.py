@@ -23,7 +23,7 @@ from pellucid_compiler.codegen.formats import (
     to_memory,
 )
 from pellucid_compiler.codegen.lowerings import LOWERINGS
-from pellucid_compiler.gpu.builder import GpuFunction, GpuModule
+from pellucid_compiler.gpu.builder import GpuFunction, GpuModule, NvptxFunction
 
 _RANKS = ("bool", "int32", "int64", "float32", "float64")
 _MATH = (
@@ -75,12 +75,11 @@ def compile_kernel(
     function: Callable[..., None],
     dtypes: Mapping[str, str | None],
     threads: int,
-    *,
-    emulated: bool,
+    printer: type[GpuFunction] = NvptxFunction,
 ) -> GpuModule:
     """The module of a kernel. ``dtypes``: by parameter, that of an array's elements;
     "int64" and "float32" without a ``*`` are numbers, ``"*float32"`` are arrays."""
-    module = GpuModule(emulated=emulated)
+    module = GpuModule(printer)
     arrays = [name for name, dtype in dtypes.items() if str(dtype).startswith("*")]
     numbers = [name for name in dtypes if name not in arrays]
     f, named = module.entry(arrays, numbers)
