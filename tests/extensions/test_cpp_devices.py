@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from pellucid.utils._cpp import build
-from tests.devices.programs import ROOT, run_program
+from tests.devices.programs import ROOT, run, run_program
 
 BUILD = ROOT / "build" / "tests-extensions"
 LOADED = """
@@ -60,6 +60,12 @@ def test_the_example_trains_and_passes_the_kit(ram):
     assert holds, report
     assert launched > 50
     assert count == 2
+
+
+def test_the_command_checks_a_library(ram):
+    text = run("-m", "pellucid.devices.check", f"{ram}:ram", "memory")
+    assert text.splitlines()[0] == "ram: 2 devices; launches"
+    assert text.splitlines()[1].split() == ["memory", "9", "checks", "ok"]
 
 
 def test_it_has_no_memory_left(ram):

@@ -88,6 +88,7 @@ def test_what_is_registered_and_what_runs_are_printable(library):
     assert lines[:2] == ["name: library_errors::f", "schema: f(Tensor x) -> Tensor"]
     assert [line.split(":")[0] for line in lines[2:]] == [
         "Decompose",
+        "Autograd",
         "CPU",
         "CompositeImplicitAutograd",
     ]

@@ -17,6 +17,7 @@ from typing import Any
 from pellucid import _C
 from pellucid._ops import ops
 from pellucid._ops.tags import TAGS_OF_LIBRARIES
+from pellucid._ops.waiting import KERNELS_WITHOUT_OP
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 _ALIAS_ANALYSES = ("", "FROM_SCHEMA", "CONSERVATIVE")
@@ -61,12 +62,8 @@ class _Kernel:
         KERNEL_KEYS[self.op].remove(self.key)
         for token in self.tokens:
             _C._remove_kernel(token)
-        if self in _WAITING[self.op]:
-            _WAITING[self.op].remove(self)
-
-
-# Kernels whose op is not defined yet.
-_WAITING: defaultdict[str, list[_Kernel]] = defaultdict(list)
+        if self in KERNELS_WITHOUT_OP[self.op]:
+            KERNELS_WITHOUT_OP[self.op].remove(self)
 
 
 @dataclass
@@ -152,7 +149,7 @@ class Library:
         self._held.ops.append(full_name)
         TAGS_OF_LIBRARIES[full_name] = _as_tuple(tags)
         _forget_packet(full_name)
-        for kernel in _WAITING.pop(full_name, []):
+        for kernel in KERNELS_WITHOUT_OP.pop(full_name, []):
             kernel.install()
         return full_name
 
@@ -236,7 +233,7 @@ class Library:
     def _add(self, kernel: _Kernel) -> None:
         if kernel.op and not _C._overloads(kernel.op.partition(".")[0]):
             _C._dispatch_key_parse(kernel.key or "Undefined")
-            _WAITING[kernel.op].append(kernel)
+            KERNELS_WITHOUT_OP[kernel.op].append(kernel)
             if self.ns in _OURS:
                 _warn_of_unknown(kernel.op)
         else:
@@ -257,12 +254,6 @@ def _warn_of_unknown(op: str) -> None:
         + (f"; similar names: {', '.join(close)}" if close else ""),
         stacklevel=4,
     )
-
-
-def kernels_waiting_for(op: str) -> list[str]:
-    """The dispatch keys of kernels whose op, or an overload of it, is not defined."""
-    found = (k for name, k in _WAITING.items() if name.partition(".")[0] == op)
-    return [kernel.key for kernels in found for kernel in kernels]
 
 
 def _as_tuple(tags: Any) -> tuple[Any, ...]:
