@@ -168,6 +168,8 @@ class Emulated(Backend):
 
     def launch(self, launch: Launch) -> Any:
         """Runs a kernel that has a schedule, on three blocks of 256 threads."""
+        if _moves_bits(launch):
+            return NotImplemented
         placed = Placed.of(launch)
         try:
             code = compiled(launch.kernel, placed.shape)
@@ -177,6 +179,13 @@ class Emulated(Backend):
         if status:
             raise KernelFailed(status)
         return None
+
+
+def _moves_bits(launch: Launch) -> bool:
+    """Whether complex32 is moved as integers of its size: a grid would convert it."""
+    kernel = launch.kernel
+    pairs = zip(launch.operands, (*kernel.outputs, *kernel.inputs), strict=False)
+    return any(o.dtype == "complex32" and dtype != o.dtype for o, dtype in pairs)
 
 
 def run_grid(code: Compiled, launch: Launch, placed: Placed, order: int) -> int:

@@ -374,10 +374,11 @@ class _Compiler:
         return Array(self.f.shared(count * width), name, True)
 
     def shuffle(self, value: ast.expr, mask: ast.expr) -> Number:
-        if not isinstance(mask, ast.Constant):
-            self.refuse(mask, "the lanes' distance is a constant")
+        lanes = mask.value if isinstance(mask, ast.Constant) else None
+        if not isinstance(lanes, int):
+            self.refuse(mask, "the lanes' distance is a constant int")
         number = self.value(value)
-        return Number(self.f.shuffle_xor(number.value, mask.value), number.dtype)
+        return Number(self.f.shuffle_xor(number.value, lanes), number.dtype)
 
     def atomic_add(self, array: ast.expr, index: ast.expr, value: ast.expr) -> None:
         place = ast.copy_location(ast.Subscript(array, index, ast.Load()), array)
