@@ -1,5 +1,6 @@
 #include "core/dispatcher.h"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -377,18 +378,71 @@ bool ran_elsewhere(OpCall& call) {
   return false;
 }
 
-void raise_no_kernel(const OpCall& call) {
-  std::string available;
+namespace {
+
+std::string list_of(std::vector<std::string> names) {
+  std::string text;
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+// What was registered for the op itself, without the fallbacks of keys, which every op has.
+std::vector<std::string> kernels_of(const OpRecord& op) {
+  std::vector<std::string> names;
   for (int key = 0; key < kNumKeys; ++key)
-    if (call.op->table[key].function) {
-      if (!available.empty()) available += ", ";
-      available += name(static_cast<Key>(key));
-    }
-  const KeySet wanted = gather_keys(call);
-  const std::string missing(name((wanted & kBackends).empty() ? wanted.highest() : (wanted & kBackends).highest()));
+    if (entry_at(op, static_cast<Key>(key)).kernel.function) names.emplace_back(name(static_cast<Key>(key)));
+  if (catch_all_of(op).function) names.emplace_back("CompositeImplicitAutograd");
+  return names;
+}
+
+// visit(tensor, index of its argument).
+template <class Visit>
+void each_tensor_of(const OpCall& call, Visit&& visit) {
+  for (int k = 0; k < call.num_args; ++k) {
+    const Value& value = call.args[k];
+    if (value.tag == Tag::Tensor) visit(*value.tensor, k);
+    else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list())
+        if (tensor) visit(*tensor, k);
+  }
+}
+
+}  // namespace
+
+void raise_no_kernel(const OpCall& call) {
+  const KeySet keys = gather_keys(call), backends = keys & kBackends;
+  const Key missing = backends.empty() ? Key::CPU : backends.highest();
+  const std::string key(name(missing));
+  std::vector<std::string> names, devices_found;
+  each_tensor_of(call, [&](const TensorImpl& tensor, int) { devices_found.push_back(device_name(tensor.device)); });
+  for (int bit = 0; bit < kNumKeys; ++bit)
+    if (keys.has(static_cast<Key>(bit))) names.push_back(key_name(static_cast<Key>(bit), backends));
+  const std::string& op = call.op->qualified_name;
+  const std::string devices = list_of(devices_found), kernels = list_of(kernels_of(*call.op));
+  const std::string remedy = missing == Key::Meta ? "torch.library.register_fake(\"" + op + "\", function)"
+                                                  : "torch.library.impl(\"" + op + "\", \"" + key + "\", function)";
   raise(ErrorKind::NotImplemented,
-        "Could not run '%s' with arguments from the '%s' backend: it has no kernel there.\nIt has kernels for: %s.",
-        call.op->qualified_name.c_str(), missing.c_str(), available.empty() ? "nothing" : available.c_str());
+        "Could not run '%s' with arguments from the '%s' backend: it has no kernel there.\n"
+        "Its tensors are on: %s; their keys are: %s.\nIt has kernels for: %s.\nAdd one: %s",
+        op.c_str(), key.c_str(), devices.empty() ? "no device" : devices.c_str(),
+        names.empty() ? "none" : list_of(names).c_str(), kernels.empty() ? "nothing" : kernels.c_str(), remedy.c_str());
+}
+
+void require_device_of_kernel(const OpCall& call, Key key) {
+  const KeySet backends = gather_keys(call) & kBackends;
+  if (!backends.empty() && !backends.has(key)) raise_no_kernel(call);
+}
+
+void raise_two_devices(const OpCall& call, Device first, const TensorImpl& other) {
+  const char* argument = "";
+  each_tensor_of(call, [&](const TensorImpl& tensor, int k) {
+    if (&tensor == &other) argument = call.op->schema.arguments[static_cast<size_t>(k)].name.c_str();
+  });
+  raise(ErrorKind::Runtime,
+        "Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
+        "(when checking argument '%s' of %s)\nMove one of them: tensor.to(device)",
+        device_name(first).c_str(), device_name(other.device).c_str(), argument, call.op->qualified_name.c_str());
 }
 
 }  // namespace pellucid

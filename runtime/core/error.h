@@ -16,6 +16,12 @@ class Error : public std::runtime_error {
   ErrorKind kind;
 };
 
+// A device has no memory left, which programs catch as torch.OutOfMemoryError; the CPU's allocator raises plain errors.
+class DeviceMemoryError : public Error {
+ public:
+  explicit DeviceMemoryError(const std::string& message) : Error(ErrorKind::OutOfMemory, message) {}
+};
+
 // printf-style, and out of line so that hot paths stay small.
 [[noreturn]] [[gnu::cold]] [[gnu::format(printf, 2, 3)]] void raise(ErrorKind kind, const char* format, ...);
 

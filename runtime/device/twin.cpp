@@ -54,7 +54,7 @@ class Memory {
  public:
   explicit Memory(int device) {
     void* const start = mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start == MAP_FAILED) raise(ErrorKind::OutOfMemory, "the twin could not reserve an address range");
+    if (start == MAP_FAILED) throw DeviceMemoryError("the twin could not reserve an address range");
     free_[reinterpret_cast<uint64_t>(start)] = kArena;
     arenas[device].store(reinterpret_cast<uint64_t>(start), std::memory_order_relaxed);
   }
@@ -71,7 +71,7 @@ class Memory {
       std::memset(access.bytes(), kPoison, nbytes);
       return address;
     }
-    raise(ErrorKind::OutOfMemory, "the twin has no block of %zu bytes left", nbytes);
+    throw DeviceMemoryError("the twin has no block of " + std::to_string(nbytes) + " bytes left");
   }
 
   void release(uint64_t address, size_t nbytes) {

@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "core/device_names.h"
+#include "core/dispatcher.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
@@ -237,10 +238,7 @@ class GeneralRun {
       }
     for (int k = 0; k < num_operands_; ++k) {
       const bool free = operands_[k]->device.type == DeviceType::CPU && operands_[k]->ndim == 0;
-      if (operands_[k]->device != device_ && !free)
-        raise(ErrorKind::Runtime,
-              "%s: Expected all tensors to be on the same device, but found two; move them with .to(device)",
-              call_.op->schema.name.c_str());
+      if (operands_[k]->device != device_ && !free) raise_two_devices(call_, device_, *operands_[k]);
     }
   }
 

@@ -55,11 +55,7 @@ void require_one_device(const OpCall& call, Device device) {
     if (call.args[k].tag == Tag::OptionalTensorList) continue;  // indices
     each_tensor(call.args[k], [&](const TensorImpl& tensor) {
       if (tensor.device == device || (tensor.ndim == 0 && tensor.device.type == DeviceType::CPU)) return;
-      raise(ErrorKind::Runtime,
-            "Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
-            "(when checking argument '%s' of %s)\nMove one of them: tensor.to(device)",
-            device_name(device).c_str(), device_name(tensor.device).c_str(),
-            call.op->schema.arguments[static_cast<size_t>(k)].name.c_str(), call.op->qualified_name.c_str());
+      raise_two_devices(call, device, tensor);
     });
   }
 }

@@ -1,17 +1,18 @@
 // Backends written in Python, and queries on any backend. The public API is pellucid/devices.
 #include "core/backend.h"
 
-#include <map>
 #include <mutex>
 #include <type_traits>
 
 #include "core/device_names.h"
+#include "core/given_blocks.h"
 #include "device/emulated_grid.h"
 #include "device/twin.h"
 #include "kernels/device_launch.h"
 #include "ops/device_op.h"
 #include "python/contexts.h"
 #include "python/device_streams.h"
+#include "python/extension_device.h"
 #include "python/types.h"
 #include "threads/fork_safe_mutex.h"
 
@@ -23,8 +24,9 @@ FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 // A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {
  public:
-  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {}
+  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams, size_t alignment)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams),
+        blocks_(alignment) {}
 
   int device_count() override { return count_; }
 
@@ -33,13 +35,14 @@ class PythonBackend final : public Backend {
     Object given =
         Object::steal(PyObject_CallMethod(methods_, "allocate", "in", device.index, static_cast<Py_ssize_t>(nbytes)));
     if (!given && PyErr_ExceptionMatches(PyExc_MemoryError)) raise_out_of_memory(device, nbytes);
-    if (!given) raise_python();
+    given = returned("allocate", device, given.leak());
     const uint64_t address = PyLong_Check(given.get()) ? PyLong_AsUnsignedLongLong(given.get()) : 0;
     if (PyErr_Occurred()) PyErr_Clear();
     if (!address || address == UINT64_MAX)
       raise(ErrorKind::Runtime, "%s: allocate(%d, %zu) returned %s; expected the address of the bytes, a positive int",
             name_.c_str(), device.index, nbytes, text_of(given.get()).c_str());
-    add_block(device, address, nbytes);
+    const std::lock_guard lock(mutex);
+    blocks_.add(device, address, nbytes);
     return address;
   }
 
@@ -48,7 +51,7 @@ class PythonBackend final : public Backend {
     const HoldGil gil;
     {
       const std::lock_guard lock(mutex);
-      blocks_.erase({device.index, address});
+      blocks_.remove(device, address);
     }
     const PassingError passing;
     Object done =
@@ -99,7 +102,7 @@ class PythonBackend final : public Backend {
 
   void synchronize(Device device) override {
     const HoldGil gil;
-    own(PyObject_CallMethod(methods_, "synchronize", "i", device.index));
+    returned("synchronize", device, PyObject_CallMethod(methods_, "synchronize", "i", device.index));
   }
 
   bool has_streams() const override { return streams_; }
@@ -107,30 +110,35 @@ class PythonBackend final : public Backend {
 
   int64_t new_stream(Device device) override {
     const HoldGil gil;
-    return number("new_stream", own(PyObject_CallMethod(methods_, "new_stream", "i", device.index)));
+    return number("new_stream", device, PyObject_CallMethod(methods_, "new_stream", "i", device.index));
   }
   uint64_t record(Device device, int64_t stream) override {
     const HoldGil gil;
     const PassingError passing;
     return static_cast<uint64_t>(number(
-        "record", own(PyObject_CallMethod(methods_, "record", "iL", device.index, static_cast<long long>(stream)))));
+        "record", device, PyObject_CallMethod(methods_, "record", "iL", device.index, static_cast<long long>(stream))));
   }
   void wait(Device device, int64_t stream, uint64_t event) override {
     const HoldGil gil;
-    own(PyObject_CallMethod(methods_, "wait", "iLK", device.index, static_cast<long long>(stream), event_of(event)));
+    returned(
+        "wait", device,
+        PyObject_CallMethod(methods_, "wait", "iLK", device.index, static_cast<long long>(stream), event_of(event)));
   }
   bool is_done(Device device, uint64_t event) override {
     const HoldGil gil;
-    return PyObject_IsTrue(own(PyObject_CallMethod(methods_, "is_done", "iK", device.index, event_of(event))).get());
+    return PyObject_IsTrue(
+        returned("is_done", device, PyObject_CallMethod(methods_, "is_done", "iK", device.index, event_of(event)))
+            .get());
   }
   void finish(Device device, uint64_t event) override {
     const HoldGil gil;
-    own(PyObject_CallMethod(methods_, "finish", "iK", device.index, event_of(event)));
+    returned("finish", device, PyObject_CallMethod(methods_, "finish", "iK", device.index, event_of(event)));
   }
   double elapsed(Device device, uint64_t first, uint64_t second) override {
     const HoldGil gil;
     const Object time =
-        own(PyObject_CallMethod(methods_, "elapsed", "iKK", device.index, event_of(first), event_of(second)));
+        returned("elapsed", device,
+                 PyObject_CallMethod(methods_, "elapsed", "iKK", device.index, event_of(first), event_of(second)));
     const double milliseconds = PyFloat_AsDouble(time.get());
     if (PyErr_Occurred()) raise_python();
     return milliseconds;
@@ -153,7 +161,20 @@ class PythonBackend final : public Backend {
 
   static unsigned long long event_of(uint64_t event) { return event; }
 
-  int64_t number(const char* method, const Object& given) const {
+  // What a method returned; the error that it raised gets a note of which method of which device that was.
+  Object returned(const char* method, Device device, PyObject* result) const {
+    if (result) return Object::steal(result);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    const std::string note = "raised by " + name_ + "'s " + method + "() for " + device_name(device);
+    if (!Object::steal(PyObject_CallMethod(value, "add_note", "s", note.c_str()))) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    raise_python();
+  }
+
+  int64_t number(const char* method, Device device, PyObject* result) const {
+    const Object given = returned(method, device, result);
     const int64_t found = PyLong_Check(given.get()) ? PyLong_AsLongLong(given.get()) : -1;
     if (found >= 0) return found;
     PyErr_Clear();
@@ -185,22 +206,8 @@ class PythonBackend final : public Backend {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     const Object owned[] = {Object::steal(type), Object::steal(value), Object::steal(traceback)};
-    raise(ErrorKind::OutOfMemory, "%s:%d has no memory for %zu bytes: %s", name_.c_str(), device.index, nbytes,
-          value ? text_of(value, PyObject_Str).c_str() : "MemoryError");
-  }
-
-  // Refuses overlapping blocks, which would lead to wrong results much later.
-  void add_block(Device device, uint64_t address, size_t nbytes) {
-    const std::lock_guard lock(mutex);
-    const auto next = blocks_.lower_bound({device.index, address});
-    const auto meets = [&](const auto& block) {
-      return block.first.first == device.index && block.first.second < address + nbytes &&
-             address < block.first.second + block.second;
-    };
-    if ((next != blocks_.end() && meets(*next)) || (next != blocks_.begin() && meets(*std::prev(next))))
-      raise(ErrorKind::Runtime, "%s: allocate(%d, %zu) returned 0x%llx, inside of a block that is not released yet",
-            name_.c_str(), device.index, nbytes, static_cast<unsigned long long>(address));
-    blocks_.emplace(std::pair(device.index, address), nbytes);
+    throw DeviceMemoryError(device_name(device) + " has no memory for " + std::to_string(nbytes) +
+                            " bytes: " + (value ? text_of(value, PyObject_Str) : "MemoryError"));
   }
 
   // The memoryview is valid only during the call; the backend must not store it.
@@ -210,7 +217,7 @@ class PythonBackend final : public Backend {
     Object done =
         Object::steal(streams_ ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
                                : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
-    if (!done) raise_python();
+    returned(method, device, done.leak());
     own(PyObject_CallMethod(view.get(), "release", nullptr));
   }
 
@@ -218,7 +225,7 @@ class PythonBackend final : public Backend {
   const std::string name_;
   const int count_;
   const bool launches_, streams_;
-  std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
+  GivenBlocks blocks_;
 };
 
 // _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison))
@@ -234,7 +241,8 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
       return nullptr;
     const PoolOptions pool{static_cast<PoolPolicy>(policy), static_cast<size_t>(alignment),
                            static_cast<size_t>(padding), static_cast<size_t>(segment), poison != 0};
-    auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
+    auto backend =
+        std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams, pool.alignment);
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });
@@ -334,7 +342,12 @@ PyObject* run_grid(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* trace_launches(PyObject*, PyObject* enabled) {
+  return guarded([&] { return trace_extension_devices(PyObject_IsTrue(enabled) == 1), none(); });
+}
+
 PyMethodDef functions[] = {
+    {"_trace_launches", trace_launches, METH_O, "Whether devices in C++ report their launches."},
     {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
      "_add_backend(name, count, methods, launches, streams, pool): a device type implemented in Python."},

@@ -7,10 +7,10 @@
 namespace pellucid::python {
 namespace {
 
-// Borrowed from its module, which is never freed.
-PyObject* linear_algebra_error() {
-  PyObject* module = PyImport_ImportModule("pellucid.linalg");
-  PyObject* type = module ? PyObject_GetAttrString(module, "LinAlgError") : nullptr;
+// A subclass of RuntimeError that a module defines; borrowed from the module, which is never freed.
+PyObject* error_of(const char* module_name, const char* name) {
+  PyObject* module = PyImport_ImportModule(module_name);
+  PyObject* type = module ? PyObject_GetAttrString(module, name) : nullptr;
   Py_XDECREF(module);
   Py_XDECREF(type);
   if (!type) PyErr_Clear();
@@ -26,7 +26,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
     case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
     case ErrorKind::Assertion: return PyExc_AssertionError;
-    case ErrorKind::LinearAlgebra: return linear_algebra_error();
+    case ErrorKind::LinearAlgebra: return error_of("pellucid.linalg", "LinAlgError");
     case ErrorKind::Runtime:
     case ErrorKind::OutOfMemory:
     case ErrorKind::PythonRaised: return PyExc_RuntimeError;
@@ -56,6 +56,8 @@ void set_out_of_memory_error(const char* text) {
 void set_python_error() noexcept {
   try {
     throw;
+  } catch (const DeviceMemoryError& error) {
+    PyErr_SetString(error_of("pellucid._package.errors", "OutOfMemoryError"), error.what());
   } catch (const Error& error) {
     if (error.kind == ErrorKind::PythonRaised && PyErr_Occurred()) return;
     if (error.kind == ErrorKind::OutOfMemory) set_out_of_memory_error(error.what());

@@ -77,6 +77,7 @@ void run_slot(OpCall& call, void* context) {
     const KernelEntry before = slot.replaced.kernel;
     return before.function ? before.function(call, before.context) : run_lower(call, *slot.key);
   }
+  if (slot.key && kBackends.has(*slot.key)) require_device_of_kernel(call, *slot.key);
   Object positional, keywords;
   pack_arguments(call, positional, keywords);
   if (!slot.op) positional = with_first(Object::borrow(overload_object(*call.op)), positional);
@@ -241,6 +242,67 @@ PyObject* capture_kernel(PyObject*, PyObject* args) {
   });
 }
 
+// "registered at file:line" for a kernel in Python, "the runtime's" for one of C++, "" for none.
+std::string origin_of(const KeyEntry& entry) {
+  if (entry.falls_through) return "fallthrough";
+  if (!entry.kernel.function) return "";
+  if (entry.kernel.function != run_slot) return "the runtime's";
+  PyObject* const function = static_cast<const Slot*>(entry.kernel.context)->kernels.back().function;
+  if (!function) return "fallthrough";
+  if (!PyObject_HasAttrString(function, "__code__")) return "in Python";
+  const Object code = own(PyObject_GetAttrString(function, "__code__"));
+  const Object file = own(PyObject_GetAttrString(code.get(), "co_filename"));
+  const Object line = own(PyObject_GetAttrString(code.get(), "co_firstlineno"));
+  const Object text = own(PyUnicode_FromFormat("registered at %S:%S", file.get(), line.get()));
+  return PyUnicode_AsUTF8(text.get());
+}
+
+OpRecord& defined_op(PyObject* name_object) {
+  const char* name = PyUnicode_AsUTF8(name_object);
+  if (!name) raise_python();
+  OpRecord* op = find_op(name);
+  if (!op) raise(ErrorKind::Runtime, "there is no op %s", name);
+  return *op;
+}
+
+constexpr const char* kCatchAll = "CompositeImplicitAutograd";
+
+void add_line(std::string& text, std::string_view key, const std::string& origin, const char* kind) {
+  if (!origin.empty()) text.append(key).append(": ").append(origin).append(kind).append("\n");
+}
+
+// _dispatch_dump(name): the schema, and what is registered for the op itself.
+PyObject* dump(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const OpRecord& op = defined_op(name_object);
+    std::string text = "name: " + op.qualified_name + "\nschema: " + op.schema.text + "\n";
+    for (int key = kNumKeys; key-- > 0;)
+      add_line(text, name(static_cast<Key>(key)), origin_of(entry_at(op, static_cast<Key>(key))), "");
+    add_line(text, kCatchAll, origin_of({catch_all_of(op)}), "");
+    return to_string(text).leak();
+  });
+}
+
+// _dispatch_dump_table(name): what runs at each key, from the highest.
+PyObject* dump_table(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const OpRecord& op = defined_op(name_object);
+    std::string text;
+    for (int bit = kNumKeys; bit-- > 0;) {
+      const Key key = static_cast<Key>(bit);
+      const KeyEntry own_entry = entry_at(op, key);
+      const KernelEntry chosen = op.table[bit];
+      if (own_entry.kernel.function || own_entry.falls_through) {
+        add_line(text, name(key), origin_of(own_entry), " [kernel]");
+      } else if (chosen.function) {
+        const bool is_fallback = fallback_at(key).function != nullptr;
+        add_line(text, name(key), origin_of({chosen}), is_fallback ? " [backend fallback]" : " [catch all]");
+      }
+    }
+    return to_string(text).leak();
+  });
+}
+
 PyObject* name_backend(PyObject*, PyObject* name_object) {
   return guarded([&] {
     const char* name = PyUnicode_AsUTF8(name_object);
@@ -265,6 +327,8 @@ PyMethodDef functions[] = {
     {"_dispatch_has_kernel", has_kernel, METH_O, "Whether an op has a kernel of its own."},
     {"_dispatch_has_kernel_for_dispatch_key", has_kernel_for_key, METH_VARARGS,
      "Whether an op has a kernel of its own at a key."},
+    {"_dispatch_dump", dump, METH_O, "_dispatch_dump(name): what is registered for an op itself, as text."},
+    {"_dispatch_dump_table", dump_table, METH_O, "_dispatch_dump_table(name): what runs at each key, as text."},
     {},
 };
 

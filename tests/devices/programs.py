@@ -20,5 +20,6 @@ def run(*arguments, expected=0):
     return done.stdout + (done.stderr if expected else "")
 
 
-def run_program(text):
-    return run("-c", "import sys; sys.path.insert(0, 'examples')\n" + text)
+def run_program(text, expected=0):
+    prepared = "import sys; sys.path.insert(0, 'examples')\n" + text
+    return run("-c", prepared, expected=expected)

@@ -83,6 +83,77 @@ def test_wrong_backends_are_found(body, section, words):
     assert words in output
 
 
+HANGING = """
+import time
+import pellucid as torch
+from pellucid.devices import check
+from toy_device import Toy
+
+class Hanging(Toy):
+    def launch(self, launch):
+        time.sleep(600)
+
+check.run(Hanging(), ["dtypes"], timeout=1)
+"""
+
+
+def test_a_backend_that_hangs_ends_the_run_and_is_named():
+    text = run_program(HANGING, expected=1)
+    assert "has not ended after 1 s" in text
+    assert "in launch" in text
+
+
+REGISTERED = """
+import pellucid as torch
+from toy_device import Toy
+
+class Wrong(Toy):
+    {body}
+
+try:
+    torch.devices.register(Wrong())
+    (torch.ones(3, device="toy") + 1).tolist()
+except BaseException as error:
+    print(type(error).__name__, error, *getattr(error, "__notes__", ()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("to_host = None", "TypeError toy has no method to_host(), which every"),
+        ("streams = True", "TypeError toy has no method new_stream(), which streams"),
+        ("forms = {'mapp'}", "ValueError toy: forms has ['mapp']; the forms are"),
+        ("count = -1", "ValueError toy: count must be an int in 1..127, not -1"),
+        (
+            "alignment = 64\n"
+            "    def allocate(self, *given): return Toy.allocate(self, *given) + 1",
+            "which is no multiple of alignment, 64",
+        ),
+        (
+            "def allocate(self, *rest): raise MemoryError('full')",
+            "OutOfMemoryError toy:0 has no memory for",
+        ),
+        (
+            "def allocate(self, *rest): raise OSError('fire')",
+            "OSError fire raised by toy's allocate() for toy:0",
+        ),
+        (
+            "def to_host(self, *rest): raise OSError('fire')",
+            "OSError fire raised by toy's to_host() for toy:0",
+        ),
+        (
+            "def launch(self, launch): raise OSError('fire')",
+            "OSError fire raised by launch() of",
+        ),
+    ],
+)
+def test_wrong_backends_get_an_error_that_names_them(body, words):
+    text = run_program(REGISTERED.format(body=body))
+    assert words in text
+    assert len(text.splitlines()) <= 10
+
+
 def test_the_command_names_what_it_expects():
     done = run("-m", "pellucid.devices.check", "json:loads", expected=1)
     assert "names 0 subclasses of pellucid.devices.Backend" in done

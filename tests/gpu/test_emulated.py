@@ -9,12 +9,14 @@ import pytest
 
 from pellucid import _C
 from pellucid.devices.emulated import BLOCKS, Placed, compiled, run_grid
+from pellucid_compiler.abi.limits import STATUS_SHIFT
+from pellucid_compiler.abi.status import OUT_OF_BOUNDS
 from pellucid_compiler.codegen.builder import FLOAT, I64
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices import reference
 from pellucid_compiler.devices.reference import Launch, Operand
-from pellucid_compiler.gpu.builder import THREADS, GpuModule
+from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction, GpuModule
 from pellucid_compiler.pack.jit import Executable, compile_blob
 from tests.devices.programs import run_program
 from tests.gpu.test_ptx import CASES
@@ -50,10 +52,12 @@ def run(launch, order=0, without_barrier=-1):
 
 SHAPES = {
     "sum": ((5, 37, 29), 1, [(0,), (0, 1, 2)]),
+    "argmax": ((5, 37, 29), 1, [(0,), (0,), (0, 1, 2)]),
+    "running sum": ((3, 700), 1, [(0, 1), (0, 1)]),
     "softmax": ((11, 300), 1, [(0, 1), (0, 1)]),
     "product": ((40, 35, 50), 2, [(0, 1), (0, 2), (2, 1)]),
 }
-BARRIERS = {"sum": 2, "softmax": 4, "product": 2}
+BARRIERS = {"sum": 2, "argmax": 2, "running sum": 18, "softmax": 4, "product": 2}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -61,7 +65,7 @@ def test_the_order_of_threads_and_blocks_does_not_change_a_bit(name):
     launch, arrays = launched(name, *SHAPES[name])
     actual = []
     for order in ORDERS:
-        arrays[0][...] = np.nan
+        arrays[0][...] = -7
         assert run(launch, order) == 0
         actual.append(arrays[0].copy())
     assert all(np.array_equal(actual[0], other) for other in actual)
@@ -101,9 +105,25 @@ def test_a_failure_is_in_the_status():
     assert run(launch) != 0
 
 
+def test_an_index_out_of_bounds_has_its_element_in_the_status():
+    kernel = CASES["gather"][0]
+    out, table = np.zeros((3, 4), np.float32), np.ones((5, 4), np.float32)
+    index = np.array([1, 5, 0])
+    operands = tuple(
+        Operand(a.ctypes.data, d, a.shape, a.strides)
+        for a, d in ((out, "float32"), (table, "float32"), (index, "int64"))
+    )
+    launch = Launch("test", kernel, 0, (3, 4), 2, operands, ())
+    code, element = divmod(run(launch), 1 << STATUS_SHIFT)
+    assert (code, element // 4) == (OUT_OF_BOUNDS, 1)
+    index[1] = 4
+    assert run(launch) == 0
+    assert (out == 1).all()
+
+
 def grid(emit, words, ranges=b"", order=0):
     """A kernel written by a test; ``emit`` receives it and its arguments."""
-    module = GpuModule(emulated=True)
+    module = GpuModule(EmulatedFunction)
     f, named = module.entry(["to"], [])
     emit(f, named["to"])
     f.ret()
@@ -181,12 +201,25 @@ calls = {
     "half": lambda t: (t.half() * 3).float(),
     "bfloat16": lambda t: (t.bfloat16() / 3).float(),
     "double": lambda t: t.double().pow(1.3),
+    "half complex": lambda t: t[:6].chalf().to(torch.complex64),
     "amax": lambda t: t.amax(),
     "all": lambda t: (t > -9).all(),
     "rows": lambda t: whole.to(t.device).sum(0),
     "product": lambda t: whole.to(t.device) @ whole.t().to(t.device),
     "remainder": lambda t: whole.to(t.device) % 7 // 2,
+    "argmax": lambda t: t.argmax(),
+    "argmin": lambda t: whole.to(t.device).argmin(1),
+    "running sum": lambda t: whole.to(t.device).cumsum(1),
+    "running maximum": lambda t: t.nan_to_num().cummax(0).values,
+    "gather": lambda t: whole.to(t.device).gather(1, index.to(t.device)),
+    "embedding": lambda t: torch.nn.functional.embedding(
+        index.to(t.device), t[:80].reshape(8, 10)),
+    "pool": lambda t: torch.nn.functional.max_pool1d(t[None, :400], 3, 2),
+    "average": lambda t: torch.nn.functional.avg_pool1d(t[None, :400], 3, 2),
+    "scatter": lambda t: t[:80].reshape(8, 10).index_add(
+        0, index[0].to(t.device), t[100:150].reshape(5, 10)),
 }
+index = torch.tensor([[3, 1, 1, 0, 7]])
 before = torch.devices.counts("emu")
 def bits(t):
     return t.cpu().reshape(-1).view(torch.uint8).tolist()
@@ -200,6 +233,6 @@ print(json.dumps([str(report), bool(report), differ,
 def test_a_model_learns_and_elements_have_the_cpus_bits():
     text, holds, differ, on_the_cpu, count, losses = json.loads(run_program(PROGRAM))
     assert holds, text
-    assert (differ, on_the_cpu, count) == ([], 0, 18)
+    assert (differ, on_the_cpu, count) == ([], 0, 28)
     np.testing.assert_allclose(*losses, atol=1e-4)
     assert losses[0][0] > losses[0][-1]

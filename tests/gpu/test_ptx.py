@@ -8,16 +8,19 @@ from pellucid_compiler.codegen.kernel import (
     Gemm,
     Kernel,
     Map,
+    Nest,
     Reduce,
     RowAdd,
     RowMap,
     RowReduce,
     Rows,
+    Scan,
+    Store,
 )
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx
-from pellucid_compiler.ir.expr import load, make, sym
+from pellucid_compiler.ir.expr import axis, load, make, sym
 
 F32 = "float32"
 X = load(0, (), F32)
@@ -29,6 +32,10 @@ SOFTMAX = Rows(
     )
 )
 SUMS = Rows((RowReduce(X, "sum", F32), RowAdd(X * sym("r0", F32), 0)))
+HERE = axis(0), axis(1)
+THERE = load(1, HERE[:1], "int64"), axis(1)
+GATHER = Nest(2, (2, 2, 1), (Store(HERE, load(0, THERE, F32)),))
+SCATTER = Nest(2, (2, 2, 1), (Store(THERE, load(0, HERE, F32)),), "sum")
 DIVIDED = Map((load(0, (), "int64") // load(1, (), "int64"),))
 
 
@@ -47,6 +54,13 @@ CASES = {
     "greatest of float64": case(
         Reduce(load(0, (), "float64"), "max", "float64"), ("float64",) * 2, 0, 1
     ),
+    "argmax": (
+        Kernel(Reduce(X, "argmax", F32), (F32,), (F32, "int64"), ("int64",)),
+        Shape(1, 2, (F32, "int64", F32)),
+    ),
+    "running sum": case(Scan(X, "sum", F32), (F32, F32), 1, 1),
+    "gather": case(GATHER, (F32, F32, "int64"), 2, 0),
+    "scatter": case(SCATTER, (F32, F32, "int64"), 2, 0),
     "softmax": case(SOFTMAX, (F32, F32), 1, 1),
     "sums over rows": case(SUMS, (F32, F32), 1, 1),
     "product": case(Gemm(), (F32, F32, F32), 2, 1),
@@ -57,7 +71,7 @@ LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
 
 
 def text_of(name, **options):
-    return grid_module(*CASES[name], emulated=False, **options).printed()
+    return grid_module(*CASES[name], **options).printed()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -65,7 +79,8 @@ def test_every_instruction_rounds_as_ieee_says(name):
     text = ptx(text_of(name))
     assert ".visible .entry kernel(" in text
     assert LOOSE.findall(text) == []
-    assert ("bar.sync" in text or "barrier.sync" in text) == ("map" not in name)
+    meets = not any(word in name for word in ("map", "gather", "scatter"))
+    assert ("bar.sync" in text or "barrier.sync" in text) == meets
 
 
 @pytest.mark.parametrize("architecture", FEATURES)
@@ -81,4 +96,4 @@ def test_ptxas_takes_them_without_spills(architecture):
 def test_a_form_without_a_schedule_is_refused():
     kernel = CASES["map"][0]
     with pytest.raises(NotImplementedError, match="add to each other"):
-        grid_module(kernel, Shape(1, 1, (F32, F32)), emulated=False)
+        grid_module(kernel, Shape(1, 1, (F32, F32)))

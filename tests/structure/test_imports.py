@@ -301,8 +301,8 @@ API = {
     "cuda/amp": {"amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
-        *("_package", "accelerator", "autograd", "nn", "nn/utils", "optim", "random"),
-        *("serialization",),
+        *("_ops", "_package", "accelerator", "autograd", "nn", "nn/utils", "optim"),
+        *("random", "serialization"),
     },
     "mps": {"_package"},
     "mtia": {"_package"},

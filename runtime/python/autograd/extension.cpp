@@ -12,6 +12,7 @@
 #include "core/owned_results.h"
 #include "core/thread_state.h"
 #include "python/autograd/autograd.h"
+#include "python/extension_device.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -320,6 +321,10 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
   });
 }
 
+int add_device(const extension::DeviceTable* device) {
+  return status_of([&] { add_extension_device(*device); });
+}
+
 constexpr extension::Table functions{extension::kVersion,
                                      last_error,
                                      retain,
@@ -337,7 +342,9 @@ constexpr extension::Table functions{extension::kVersion,
                                      exclude,
                                      (KeySet(Key::Autograd) | Key::ViewInPlace).bits(),
                                      dtype_from_python,
-                                     dtype_to_python};
+                                     dtype_to_python,
+                                     add_device,
+                                     extension_kernel_text};
 
 }  // namespace
 

@@ -63,7 +63,7 @@ def register_fake(
 ) -> Any:
     """What the op gives for tensors without data: ``func`` gets its arguments on
     ``device="meta"`` and returns tensors of the right shapes, strides and dtypes there;
-    a decorator without ``func``.
+    a decorator without ``func``. RuntimeError for an op that is not defined.
 
     Example::
 
@@ -76,6 +76,10 @@ def register_fake(
         custom = _custom(op)
         if custom is not None:
             return custom.register_fake(function)
+        if not _C._overloads(_name_of(op).partition(".")[0]):
+            raise RuntimeError(
+                f"operator {_name_of(op)} does not exist: define it first"
+            )
         library, name = _library_of(op, lib)
         kernel = fake_kernel(_name_of(op), function)
         library.impl(name, kernel, "Meta", allow_override=allow_override)

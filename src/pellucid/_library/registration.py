@@ -5,6 +5,8 @@ Public through ``library.py``; ``custom_ops.py`` builds on it.
 
 from __future__ import annotations
 
+import difflib
+import warnings
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from typing import Any
 from pellucid import _C
 from pellucid._ops import ops
 from pellucid._ops.tags import TAGS_OF_LIBRARIES
+from pellucid._ops.waiting import KERNELS_WITHOUT_OP
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 _ALIAS_ANALYSES = ("", "FROM_SCHEMA", "CONSERVATIVE")
@@ -26,8 +29,9 @@ _DECOMPOSED = ("", "CompositeImplicitAutograd")
 # The dispatch keys at which libraries registered kernels, by op ("mine::f"; "" for
 # kernels of every op).
 KERNEL_KEYS: defaultdict[str, list[str]] = defaultdict(list)
-# Namespaces with a library of the kind DEF; one is allowed.
-_DEFINED_NAMESPACES = {"aten", "pellucid"}
+# The runtime's namespaces, and all with a library of the kind DEF; one is allowed.
+_OURS = ("aten", "pellucid")
+_DEFINED_NAMESPACES = {*_OURS}
 
 
 def fallthrough_kernel() -> None:
@@ -58,12 +62,8 @@ class _Kernel:
         KERNEL_KEYS[self.op].remove(self.key)
         for token in self.tokens:
             _C._remove_kernel(token)
-        if self in _WAITING[self.op]:
-            _WAITING[self.op].remove(self)
-
-
-# Kernels whose op is not defined yet.
-_WAITING: defaultdict[str, list[_Kernel]] = defaultdict(list)
+        if self in KERNELS_WITHOUT_OP[self.op]:
+            KERNELS_WITHOUT_OP[self.op].remove(self)
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Library:
         self._held.ops.append(full_name)
         TAGS_OF_LIBRARIES[full_name] = _as_tuple(tags)
         _forget_packet(full_name)
-        for kernel in _WAITING.pop(full_name, []):
+        for kernel in KERNELS_WITHOUT_OP.pop(full_name, []):
             kernel.install()
         return full_name
 
@@ -164,10 +164,11 @@ class Library:
     ) -> None:
         """Makes ``fn`` the op's kernel for a dispatch key.
 
-        The op is named, or given as an overload; it may be defined later. A kernel
-        ``with_keyset`` gets the DispatchKeySet that chose it first. With
-        ``allow_override=False`` RuntimeError where a library has a kernel already.
-        TypeError for what is not callable.
+        The op is named, or given as an overload; it may be defined later: a warning
+        says so where the namespace is the runtime's. A kernel ``with_keyset`` gets the
+        DispatchKeySet that chose it first. The newest kernel of a key runs, with a
+        warning; with ``allow_override=False`` RuntimeError instead. TypeError for what
+        is not callable, RuntimeError for an op of another namespace.
         """
         if not callable(fn):
             raise TypeError(
@@ -181,6 +182,12 @@ class Library:
                 "This is not allowed since there's already a kernel registered from "
                 f"python overriding {name}'s behavior for {key} dispatch key and "
                 f"{self.ns} namespace."
+            )
+        if key in KERNEL_KEYS[name]:
+            warnings.warn(
+                f"{name} has a kernel for {key or 'every key'} already, from a "
+                "library; the new one takes its place as long as it exists",
+                stacklevel=2,
             )
         self._add(_Kernel(name, key, fn, with_keyset))
 
@@ -215,12 +222,20 @@ class Library:
                 f"first argument, not {type(op_name).__name__}"
             )
         name = given if "::" in given else f"{self.ns}::{given}"
+        if name.partition("::")[0] != self.ns:
+            raise RuntimeError(
+                f'impl("{given}", ...): Explicitly provided namespace does not match '
+                f"the library's, {self.ns}\nUse Library("
+                f"{name.partition('::')[0]!r}, 'IMPL') for this op."
+            )
         return name.removesuffix(".default")
 
     def _add(self, kernel: _Kernel) -> None:
         if kernel.op and not _C._overloads(kernel.op.partition(".")[0]):
             _C._dispatch_key_parse(kernel.key or "Undefined")
-            _WAITING[kernel.op].append(kernel)
+            KERNELS_WITHOUT_OP[kernel.op].append(kernel)
+            if self.ns in _OURS:
+                _warn_of_unknown(kernel.op)
         else:
             kernel.install()
         KERNEL_KEYS[kernel.op].append(kernel.key)
@@ -229,6 +244,16 @@ class Library:
     def _destroy(self) -> None:
         """Removes the ops and kernels that the library added."""
         self._held.release()
+
+
+def _warn_of_unknown(op: str) -> None:
+    """A kernel for an op that the runtime does not define may be a slip of the pen."""
+    close = difflib.get_close_matches(op, [row[0] for row in _C._list_ops()], 3)
+    warnings.warn(
+        f"there is no op {op}: the kernel waits until a library defines it"
+        + (f"; similar names: {', '.join(close)}" if close else ""),
+        stacklevel=4,
+    )
 
 
 def _as_tuple(tags: Any) -> tuple[Any, ...]:

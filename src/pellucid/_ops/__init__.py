@@ -22,6 +22,7 @@ from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
 from pellucid._ops.tags import TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
+from pellucid._ops.waiting import keys_waiting_for
 from pellucid._package.calls import offered
 
 _ALL_KEYS = 2**64 - 1
@@ -203,8 +204,11 @@ class _OpNamespace(ModuleType):
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads:
+            keys = ", ".join(keys_waiting_for(full_name))
+            waiting = f"\nIt has kernels for {keys} but no schema" if keys else ""
             raise AttributeError(
-                f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"
+                f"'_OpNamespace' '{self._namespace}' object has no attribute "
+                f"'{name}'{waiting}"
             )
         packet = OpOverloadPacket(full_name, overloads)
         setattr(self, name, packet)

@@ -32,6 +32,9 @@ Policy = Literal["allow", "warn", "error"]
 Pool = Literal["none", "best_fit", "first_fit", "size_classes"]
 _POLICIES = ("allow", "warn", "error")
 _POOLS = ("none", "best_fit", "first_fit", "size_classes")
+_FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+_MEMORY = ("allocate", "release", "to_host", "from_host")
+_STREAMS = ("new_stream", "record", "wait", "is_done", "finish", "elapsed")
 
 
 class Backend:
@@ -54,7 +57,7 @@ class Backend:
 
     name: str = ""
     count: int = 1
-    forms: frozenset[str] = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+    forms: frozenset[str] = _FORMS
 
     # How memory is handed out: "none" asks `allocate` for each block; the others take
     # segments of at least `segment` bytes, and reuse what was freed. Addresses and
@@ -139,9 +142,9 @@ def _install(name: str) -> None:
 def register(backend: Backend) -> None:
     """Makes ``torch.device(backend.name)`` a device that tensors can be on.
 
-    A process has at most three backends. TypeError for what is not a Backend;
-    ValueError for a name of anything but letters or a count below 1; RuntimeError for a
-    name that is taken.
+    A process has at most three backends. TypeError for what is not a Backend or lacks
+    a method; ValueError for a name of anything but letters, a count below 1, forms or a
+    pool that do not exist; RuntimeError for a name that is taken.
 
     Example::
 
@@ -154,6 +157,17 @@ def register(backend: Backend) -> None:
             f"not {backend!r}"
         )
     name, count = backend.name, backend.count
+    _require_name(name, count)
+    _require_methods(backend)
+    launches = type(backend).launch is not Backend.launch
+    pool = _pool_of(backend)
+    _C._add_backend(name, count, backend, launches, backend.streams, pool)
+    _registered[name] = backend
+    _install(name)
+
+
+def _require_name(name: Any, count: Any) -> None:
+    """That a type of devices can be named so, and can have so many."""
     if not (isinstance(name, str) and name.isidentifier() and name.isalpha()):
         raise ValueError(
             f"a backend's name is letters alone, as in 'toy'; {name!r} was given"
@@ -162,11 +176,23 @@ def register(backend: Backend) -> None:
         raise ValueError(f"{name}: count must be an int in 1..127, not {count!r}")
     if hasattr(pellucid, name):
         raise RuntimeError(f"a backend cannot be named {name!r}: torch.{name} exists")
-    launches = type(backend).launch is not Backend.launch
-    pool = _pool_of(backend)
-    _C._add_backend(name, count, backend, launches, backend.streams, pool)
-    _registered[name] = backend
-    _install(name)
+
+
+def _require_methods(backend: Backend) -> None:
+    """TypeError for a method that a backend must have and has not; ValueError for a
+    form of kernel that does not exist."""
+    needed = (*_MEMORY, *(_STREAMS if backend.streams else ()))
+    for method in needed:
+        inherited = getattr(type(backend), method) is getattr(Backend, method)
+        if inherited or not callable(getattr(backend, method)):
+            why = "streams = True" if method in _STREAMS else "every backend"
+            raise TypeError(
+                f"{backend.name} has no method {method}(), which {why} needs"
+            )
+    if unknown := sorted(set(backend.forms) - _FORMS):
+        raise ValueError(
+            f"{backend.name}: forms has {unknown}; the forms are {sorted(_FORMS)}"
+        )
 
 
 _registered: dict[str, Backend] = {}
@@ -223,7 +249,7 @@ def counts(device: Any) -> dict[str, int]:
 
 @contextmanager
 def trace() -> Iterator[list[Event]]:
-    """The steps that Python backends are offered within: op, form, device, outcome.
+    """The steps that backends are offered within: op, form, device, outcome.
 
     Example::
 
@@ -235,10 +261,12 @@ def trace() -> Iterator[list[Event]]:
 
     log: list[Event] = []
     LOGS.append(log)
+    _C._trace_launches(True)
     try:
         yield log
     finally:
         LOGS[:] = [other for other in LOGS if other is not log]
+        _C._trace_launches(bool(LOGS))
 
 
 def synchronize(device: Any) -> None:

@@ -17,13 +17,16 @@ from typing import Any, NamedTuple
 
 from pellucid import _C
 from pellucid.devices import Backend
-from pellucid_compiler.codegen.kernel import Gemm, Kernel, RowAdd, Rows
+from pellucid_compiler.codegen.kernel import Gemm, Kernel, Nest, RowAdd, Rows
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices.reference import KernelFailed, Launch
-from pellucid_compiler.gpu.builder import THREADS
+from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction
 from pellucid_compiler.gpu.generate import FORMS, grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.pack.jit import Executable, compile_blob
+
+registered: list[Emulated] = []
+"""The emulated devices of the process: none or one."""
 
 BLOCKS = 3  # of every grid: results do not depend on it
 
@@ -38,7 +41,8 @@ class Compiled(NamedTuple):
 @cache
 def compiled(kernel: Kernel, shape: Shape, without_barrier: int = -1) -> Compiled:
     """The machine code of a kernel whose threads are fibers."""
-    module = grid_module(kernel, shape, emulated=True, without_barrier=without_barrier)
+    printer, number = EmulatedFunction, without_barrier
+    module = grid_module(kernel, shape, printer, without_barrier=number)
     blob = compile_blob(module.printed(), host_target())
     return Compiled(Executable(blob), module.shared_bytes)
 
@@ -51,11 +55,21 @@ class Placed(NamedTuple):
     strides: list[list[int]]  # in bytes, per operand and axis
     groups: int
     group_strides: list[int]
+    sizes: list[int]  # a nest's: of its operands' dims
 
     @classmethod
     def of(cls, launch: Launch) -> Placed:
         """Axes of size 1 go, and neighbours that are one run in all operands merge."""
         outputs = len(launch.kernel.outputs)
+        memory = tuple(operand.dtype for operand in launch.operands)
+        if isinstance(launch.kernel.form, Nest):
+            return cls(
+                Shape(len(launch.extents), 0, memory),
+                list(launch.extents),
+                [list(operand.strides) for operand in launch.operands],
+                *(1, [0] * outputs),
+                [size for operand in launch.operands for size in operand.sizes],
+            )
         sums, groups, group_strides = _sums(launch), 1, [0] * outputs
         strides = []
         for number, operand in enumerate(launch.operands):
@@ -70,13 +84,13 @@ class Placed(NamedTuple):
         reduced = range(launch.stored, len(launch.extents))
         second = _merged(launch.extents, strides, reduced)
         axes = first + second
-        memory = tuple(operand.dtype for operand in launch.operands)
         return cls(
             Shape(len(first), len(second), memory),
             [extent for extent, _ in axes],
             [[steps[k] for _, steps in axes] for k in range(len(strides))],
             groups,
             group_strides,
+            [],
         )
 
 
@@ -135,6 +149,7 @@ class Emulated(Backend):
     def __init__(self, order: int = 0) -> None:
         self.order = order
         self._blocks: dict[int, Any] = {}
+        registered[:] = [self]
 
     def allocate(self, device: int, nbytes: int) -> int:
         block = ctypes.create_string_buffer(nbytes + 64)
@@ -153,6 +168,8 @@ class Emulated(Backend):
 
     def launch(self, launch: Launch) -> Any:
         """Runs a kernel that has a schedule, on three blocks of 256 threads."""
+        if _moves_bits(launch):
+            return NotImplemented
         placed = Placed.of(launch)
         try:
             code = compiled(launch.kernel, placed.shape)
@@ -164,12 +181,21 @@ class Emulated(Backend):
         return None
 
 
+def _moves_bits(launch: Launch) -> bool:
+    """Whether complex32 is moved as integers of its size: a grid would convert it."""
+    kernel = launch.kernel
+    pairs = zip(launch.operands, (*kernel.outputs, *kernel.inputs), strict=False)
+    return any(o.dtype == "complex32" and dtype != o.dtype for o, dtype in pairs)
+
+
 def run_grid(code: Compiled, launch: Launch, placed: Placed, order: int) -> int:
     """The kernel's status; RuntimeError for what the emulator finds wrong with it."""
     status = ctypes.c_uint64(0)
     at = ctypes.addressof(status)
     numbers = [*placed.extents, *(s for own in placed.strides for s in own)]
+    numbers += placed.sizes
     params = [bits - (bits >> 63 << 64) for bits in launch.params]
+    params += [0] * (len(launch.kernel.params) - len(params))  # a first index
     numbers += [*params, placed.groups, *placed.group_strides]
     pointers = [operand.address for operand in launch.operands]
     words = struct.pack(f"<{len(pointers) + 1}Q", *pointers, at)

@@ -45,6 +45,12 @@ def definition(kernel_id: bytes) -> Kernel | None:
     return traced_kernel(kernel_id) or shipped_definitions(_SHIPPED).get(kernel_id)
 
 
+def text_of(kernel_id: bytes) -> str:
+    """The text of a kernel, for devices in C++; "" for one that nothing defines."""
+    kernel = definition(kernel_id)
+    return kernel.text if kernel is not None else ""
+
+
 def receive(
     backend: Backend,
     op: str,
@@ -67,10 +73,14 @@ def receive(
     if launch.form not in backend.forms:
         _refuse(f"{launch.form} is not in forms")
         return None
+    where = f"{backend.name}:{device}"
     try:
         result = backend.launch(launch)
     except KernelFailed as failure:
         return failure.status
+    except Exception as error:
+        error.add_note(f"raised by launch() of {op} ({launch.form}) on {where}")
+        raise
     if result is NotImplemented:
         _refuse(f"{launch.form} declined")
         return None
@@ -79,16 +89,30 @@ def receive(
             f"{backend.name}: launch() of {op} returned {result!r}; return None once "
             "the kernel is started, NotImplemented to leave it to the CPU"
         )
-    _log(Event(op, launch.form, f"{backend.name}:{device}", "launched"))
+    _log(Event(op, launch.form, where, "launched"))
     return 0
 
 
 def fell_back(backend: Backend, op: str, kernel: str) -> None:
     """Logs a step that the CPU runs: one refused just now, or one never offered."""
+    _C._timeline_end(_C._timeline_begin(f"host: {op}"))
+    log_fallback(backend.name, op, kernel)
+
+
+def log_launch(op: str, text: str, device: str, declined: int) -> None:
+    """Logs a step that a device in C++ was offered."""
+    form = text.partition(" ")[0]
+    if declined:
+        _refuse(f"{form} declined")
+    else:
+        _log(Event(op, form, device, "launched"))
+
+
+def log_fallback(name: str, op: str, kernel: str) -> None:
+    """Logs a step of a device in C++ that the CPU runs."""
     reason = getattr(_refusal, "reason", None) or "not a kernel"
     _refusal.reason = None
-    _C._timeline_end(_C._timeline_begin(f"host: {op}"))
-    _log(Event(op, kernel, backend.name, f"host: {reason}"))
+    _log(Event(op, kernel, name, f"host: {reason}"))
 
 
 _refusal = threading.local()

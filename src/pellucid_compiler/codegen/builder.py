@@ -364,6 +364,12 @@ class Function:
         """
         return pointer
 
+    def touch(
+        self, pointer: Value, num_bytes: int, access: str, where: Value | None = None
+    ) -> None:
+        """Announces an access that follows, if ``where`` holds. For the emulated GPU
+        (``gpu/builder.py``), which checks it."""
+
     def offset(self, pointer: Value, num_bytes: Operand) -> Value:
         """The address ``num_bytes`` past ``pointer``."""
         if not isinstance(num_bytes, Value):

@@ -35,6 +35,10 @@ class Definitions:
     def __len__(self) -> int:
         return len(self._texts)
 
+    def ids(self) -> list[bytes]:
+        """The ids of all kernels, sorted."""
+        return sorted(self._texts)
+
     def get(self, kernel_id: bytes) -> Kernel | None:
         """The kernel, or None for an id that is not shipped."""
         found = self._kernels.get(kernel_id)

@@ -1,13 +1,14 @@
-"""A builder with the words of one thread of a grid, and its two printers.
+"""A builder with the words of one thread of a grid, and its printers.
 
 ``NvptxFunction`` writes LLVM text for NVIDIA's GPUs, ``EmulatedFunction`` the same code
-for the CPU, where the words are those of ``abi/grid.py``.
+for the CPU, where the words are those of ``abi/grid.py``; ``amdgpu.py`` has AMD's.
 Read next: ``grid.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from pellucid_compiler.abi.codes import GRID_ACCESS
 from pellucid_compiler.abi.grid import OFFSETS
@@ -28,10 +29,26 @@ THREADS = 256
 _NUMBERS = {"tid": "thread", "ctaid": "block", "nctaid": "blocks"}
 
 
-class GpuFunction(Function):
-    """The code of one thread."""
+Arguments: TypeAlias = list[tuple[str, Type]]
+Opened: TypeAlias = "tuple[GpuFunction, dict[str, Value]]"
 
+
+class GpuFunction(Function):
+    """The code of one thread. ``convention`` and ``attributes`` are the kernel's in
+    LLVM's text."""
+
+    convention = ""
+    attributes = 'nounwind "no-builtins"'
     module: GpuModule
+    status: Value
+    """Where the kernel's status is: ``Grid`` sets it."""
+
+    @classmethod
+    def open_kernel(cls, module: GpuModule, named: Arguments) -> Opened:
+        """The kernel, and its arguments by their names."""
+        f = module.function("kernel", named)
+        assert isinstance(f, GpuFunction)
+        return f, {value.text[1:]: value for value in f.args}
 
     def special(self, name: str) -> Value:
         """``tid`` (of the block), ``ctaid`` (the block), ``nctaid`` (of blocks)."""
@@ -58,9 +75,6 @@ class GpuFunction(Function):
         """The address of memory that the block's threads share."""
         raise NotImplementedError
 
-    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
-        """Tells the emulator of an access that follows."""
-
     def read_shared(self, pointer: Value, type_: Type) -> Value:
         self.touch(pointer, type_.element_bytes, "read_shared")
         return self.load(pointer, type_)
@@ -78,17 +92,24 @@ class GpuFunction(Function):
             f"atomicrmw {verb} ptr {pointer.text}, {value.type} {value.text} monotonic",
         )
 
-    def note_failure(self, pointer: Value, bad: Value, status: int) -> None:
-        """Leaves ``status`` where 0 is, if this thread's element is ``bad``."""
+    def note_failure(self, bad: Value, status: int) -> None:
+        """Leaves ``status`` in the kernel's status, if this thread's element is ``bad``
+        and no element failed before."""
+        self.branch(bad, lambda: self._note(self.integer(status)))
 
-        def note() -> None:
-            self.touch(pointer, 8, "write_global")
-            self._emit(
-                Type("{ i64, i1 }"),
-                f"cmpxchg ptr {pointer.text}, i64 0, i64 {status} monotonic monotonic",
-            )
+    def return_if(self, condition: Value, result: Value | Callable[[], Value]) -> None:
+        """Ends this thread with a status. Kernels with barriers must not use it."""
+        label = self._fresh()
+        self._line(f"br i1 {condition.text}, label %leave{label}, label %go{label}")
+        self._open(f"leave{label}")
+        self._note(result if isinstance(result, Value) else result())
+        self.ret()
+        self._open(f"go{label}")
 
-        self.branch(bad, note)
+    def _note(self, status: Value) -> None:
+        self.touch(self.status, 8, "write_global")
+        places = f"ptr {self.status.text}, i64 0, i64 {status.text}"
+        self._emit(Type("{ i64, i1 }"), f"cmpxchg {places} monotonic monotonic")
 
 
 def require_word(type_: Type) -> None:
@@ -97,16 +118,16 @@ def require_word(type_: Type) -> None:
         raise NotImplementedError(f"shuffles of {type_}")
 
 
-class NvptxFunction(GpuFunction):
-    """For LLVM's NVPTX target."""
+class HardwareFunction(GpuFunction):
+    """What LLVM's targets for GPUs have in common."""
 
-    def special(self, name: str) -> Value:
-        number = self.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", I32)
-        return self.convert("zext", number, "i64")
+    def _shuffle(self, word: Value, mask: int) -> Value:
+        """The i32 of another lane."""
+        raise NotImplementedError
 
-    def barrier(self) -> None:
-        name = "llvm.nvvm.barrier.cta.sync.aligned.all"
-        self.intrinsic(name, None, self.constant(0, I32))
+    def shared(self, num_bytes: int) -> Value:
+        name = self.module.add_shared(num_bytes)
+        return self._emit(PTR, f"addrspacecast ptr addrspace(3) {name} to ptr")
 
     def shuffle_xor(self, value: Value, mask: int) -> Value:
         """32 bits at a time."""
@@ -127,20 +148,41 @@ class NvptxFunction(GpuFunction):
         wide = self._shuffle(self.convert("zext", word, "i32"), mask)
         return self.bitcast(self.convert("trunc", wide, bits.element), value.type)
 
+
+class NvptxFunction(HardwareFunction):
+    """For LLVM's NVPTX target."""
+
+    convention = "ptx_kernel "
+
+    def special(self, name: str) -> Value:
+        number = self.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", I32)
+        return self.convert("zext", number, "i64")
+
+    def barrier(self) -> None:
+        name = "llvm.nvvm.barrier.cta.sync.aligned.all"
+        self.intrinsic(name, None, self.constant(0, I32))
+
     def _shuffle(self, word: Value, mask: int) -> Value:
         all_lanes, lane_mask, clamp = (self.constant(k, I32) for k in (-1, mask, 31))
         name = "llvm.nvvm.shfl.sync.bfly.i32"
         return self.intrinsic(name, I32, all_lanes, word, lane_mask, clamp)
 
-    def shared(self, num_bytes: int) -> Value:
-        name = self.module.add_shared(num_bytes)
-        return self._emit(PTR, f"addrspacecast ptr addrspace(3) {name} to ptr")
-
 
 class EmulatedFunction(GpuFunction):
     """For the CPU: the words are entries of the table of ``abi/grid.py``."""
 
+    attributes = 'nounwind "no-trapping-math"="true" "no-builtins"'
     machine: Value
+
+    @classmethod
+    def open_kernel(cls, module: GpuModule, named: Arguments) -> Opened:
+        f = module.function("kernel", [("machine", PTR), ("words", PTR)])
+        assert isinstance(f, EmulatedFunction)
+        f.machine, given = f.args
+        return f, {
+            name: f.load(f.offset(given, 8 * number), type_)
+            for number, (name, type_) in enumerate(named)
+        }
 
     def special(self, name: str) -> Value:
         return self.load(self._word(_NUMBERS[name]), I64)
@@ -159,7 +201,12 @@ class EmulatedFunction(GpuFunction):
         found = self._emit(I64, f"call i64 {shuffle}({arguments})")
         return self.bitcast(self.convert("trunc", found, bits.element), value.type)
 
-    def touch(self, pointer: Value, num_bytes: int, access: str) -> None:
+    def touch(
+        self, pointer: Value, num_bytes: int, access: str, where: Value | None = None
+    ) -> None:
+        if where is not None:
+            self.branch(where, lambda: self.touch(pointer, num_bytes, access))
+            return
         code = self.integer(GRID_ACCESS[access])
         arguments = self._arguments(pointer, self.integer(num_bytes), code)
         touch = self._entry("touch")
@@ -181,13 +228,13 @@ class EmulatedFunction(GpuFunction):
 
 
 class GpuModule(Module):
-    """The text of one kernel. ``without_barrier``: the number of one that the emulated
-    code lacks, so that tests see that it is missed."""
+    """The text of one kernel, by a printer. ``without_barrier``: the number of one that
+    the emulated code lacks, so that tests see that it is missed."""
 
-    def __init__(self, *, emulated: bool, without_barrier: int = -1) -> None:
+    def __init__(self, printer: type[GpuFunction], without_barrier: int = -1) -> None:
         super().__init__()
-        self.emulated, self.without_barrier = emulated, without_barrier
-        self.function_class = EmulatedFunction if emulated else NvptxFunction
+        self.printer, self.without_barrier = printer, without_barrier
+        self.function_class = printer
         self.shared_bytes = self.num_barriers = 0
 
     def entry(
@@ -195,17 +242,7 @@ class GpuModule(Module):
     ) -> tuple[GpuFunction, dict[str, Value]]:
         """The kernel, and its arguments by their names: each fills 64 bits."""
         named = [*((name, PTR) for name in pointers), *((name, I64) for name in words)]
-        if not self.emulated:
-            f = self.function("kernel", named)
-            assert isinstance(f, GpuFunction)
-            return f, {value.text[1:]: value for value in f.args}
-        f = self.function("kernel", [("machine", PTR), ("words", PTR)])
-        assert isinstance(f, EmulatedFunction)
-        f.machine, given = f.args
-        return f, {
-            name: f.load(f.offset(given, 8 * number), type_)
-            for number, (name, type_) in enumerate(named)
-        }
+        return self.printer.open_kernel(self, named)
 
     def take_shared(self, num_bytes: int) -> int:
         """The place of shared memory that nothing else has."""
@@ -226,7 +263,6 @@ class GpuModule(Module):
 
     def printed(self) -> str:
         """The module as LLVM text."""
-        if self.emulated:
-            return self.text('nounwind "no-trapping-math"="true" "no-builtins"')
-        text = self.text('nounwind "no-builtins"')
-        return text.replace("define void @kernel", "define ptx_kernel void @kernel")
+        text = self.text(self.printer.attributes)
+        head = f"define {self.printer.convention}void @kernel"
+        return text.replace("define void @kernel", head)

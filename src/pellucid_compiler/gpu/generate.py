@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from pellucid_compiler.codegen.kernel import Gemm, Kernel, Map, Reduce, Rows
-from pellucid_compiler.gpu.builder import GpuModule
+from pellucid_compiler.codegen.kernel import (
+    Gemm,
+    Kernel,
+    Map,
+    Nest,
+    Reduce,
+    Rows,
+    Scan,
+)
+from pellucid_compiler.gpu.builder import GpuFunction, GpuModule, NvptxFunction
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.maps import emit_map
+from pellucid_compiler.gpu.nests import emit_nest
 from pellucid_compiler.gpu.products import emit_gemm
 from pellucid_compiler.gpu.reductions import emit_reduce, emit_rows
+from pellucid_compiler.gpu.scans import emit_scan
 
-FORMS = frozenset({"map", "reduce", "rows", "gemm"})
+FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
 """Those with a schedule."""
 
 
 def grid_module(
-    kernel: Kernel, shape: Shape, *, emulated: bool, without_barrier: int = -1
+    kernel: Kernel,
+    shape: Shape,
+    printer: type[GpuFunction] = NvptxFunction,
+    *,
+    without_barrier: int = -1,
 ) -> GpuModule:
     """The kernel for one thread of a grid; NotImplementedError where no schedule
     takes it."""
-    module = GpuModule(emulated=emulated, without_barrier=without_barrier)
+    module = GpuModule(printer, without_barrier)
     form = kernel.form
     if isinstance(form, Map):
         emit_map(module, kernel, form, shape)
@@ -26,6 +40,10 @@ def grid_module(
         emit_reduce(module, kernel, form, shape)
     elif isinstance(form, Rows):
         emit_rows(module, kernel, form, shape)
+    elif isinstance(form, Scan):
+        emit_scan(module, kernel, form, shape)
+    elif isinstance(form, Nest):
+        emit_nest(module, kernel, form, shape)
     elif isinstance(form, Gemm):
         emit_gemm(module, kernel, form, shape)
     else:

@@ -18,7 +18,7 @@ from pellucid_compiler.codegen.formats import (
     memory_type,
     to_memory,
 )
-from pellucid_compiler.codegen.kernel import Kernel, parameter_number
+from pellucid_compiler.codegen.kernel import Kernel, Nest, parameter_number
 from pellucid_compiler.gpu.builder import (
     GpuModule,
 )
@@ -27,8 +27,8 @@ from pellucid_compiler.ir.expr import Expr
 
 @dataclass(frozen=True)
 class Shape:
-    """``stored`` axes number the results, ``reduced`` axes are inside of each;
-    ``memory`` has the operands' dtypes there, outputs first."""
+    """``stored`` axes number the results, ``reduced`` axes are inside of each; those of
+    a nest are all stored. ``memory`` has the operands' dtypes there, outputs first."""
 
     stored: int
     reduced: int
@@ -41,10 +41,17 @@ class Shape:
     def arguments(self, kernel: Kernel) -> tuple[list[str], list[str]]:
         """The names of pointers and of numbers: extents ``e``, strides in bytes ``t``
         by operand and axis, parameters ``p``, and the number of groups of rows that are
-        added up, with the stride ``g`` of each output from group to group."""
-        operands = range(len(self.memory))
+        added up, with the stride ``g`` of each output from group to group. A nest's
+        operands have strides by their own dims, and then their sizes ``s``."""
+        operands, form = range(len(self.memory)), kernel.form
+        ranks = [self.axes] * len(self.memory)
+        if isinstance(form, Nest):
+            ranks = list(form.operand_ranks)
+        places = [f"{k}_{dim}" for k in operands for dim in range(ranks[k])]
         numbers = [f"e{axis}" for axis in range(self.axes)]
-        numbers += [f"t{k}_{axis}" for k in operands for axis in range(self.axes)]
+        numbers += [f"t{place}" for place in places]
+        if isinstance(form, Nest):
+            numbers += [f"s{place}" for place in places]
         numbers += [f"p{number}" for number in range(len(kernel.params))]
         numbers += ["groups", *(f"g{k}" for k in range(len(kernel.outputs)))]
         return [*(f"d{k}" for k in operands), "status"], numbers
@@ -56,6 +63,7 @@ class Grid:
     def __init__(self, module: GpuModule, kernel: Kernel, shape: Shape) -> None:
         self.kernel, self.shape = kernel, shape
         self.function, self.named = module.entry(*shape.arguments(kernel))
+        self.function.status = self.named["status"]
         outputs, total = len(kernel.outputs), len(shape.memory)
         self.order = [*range(outputs, total), *range(outputs)]
         self.pointers = [self.named[f"d{k}"] for k in self.order]

@@ -24,7 +24,7 @@ def emit_map(module: GpuModule, kernel: Kernel, form: Map, shape: Shape) -> None
         at = g.moved(g.pointers, g.coordinates(index, axes))
         emitter = Emitter(f, 1, lambda e: g.load(e.attr, at[e.attr]), g.uniform)
         for condition, failure in failures:
-            f.note_failure(g.named["status"], emitter.value(condition), failure)
+            f.note_failure(emitter.value(condition), failure)
         found = [emitter.value(value) for value in values]
         for k, (value, e) in enumerate(zip(found, values, strict=True)):
             number = g.first_output + k

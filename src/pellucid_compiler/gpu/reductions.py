@@ -33,44 +33,58 @@ from pellucid_compiler.ir.traversal import symbols, without_checks, without_part
 class BlockCombine:
     """All threads' accumulators in one, in every thread."""
 
-    def __init__(self, f: GpuFunction) -> None:
+    def __init__(self, f: GpuFunction, width: int = 1) -> None:
         self.function = f
-        self.memory = f.shared(8 * THREADS // WARP)
+        self.memory = [f.shared(8 * THREADS // WARP) for _ in range(width)]
 
-    def run(self, combine: Combine, accumulator: Value) -> Value:
+    def run(self, combine: Combine, accumulator: Sequence[Value]) -> list[Value]:
         f, warps = self.function, THREADS // WARP
-        accumulator = self._across_lanes(combine, accumulator, WARP)
-        thread, size = f.thread(), accumulator.type.element_bytes
-        lane = thread & (WARP - 1)
-        own = f.offset(self.memory, f.binary("lshr", thread, 5) * size)
+        own = self._across_lanes(combine, accumulator, WARP)
+        thread = f.thread()
+        lane, warp = thread & (WARP - 1), f.binary("lshr", thread, 5)
         f.barrier()  # the last readers are done
-        f.branch(lane.equals(0), lambda: f.write_shared(accumulator, own))
+
+        def write() -> None:
+            for value, place in zip(own, self._slots(warp, own), strict=True):
+                f.write_shared(value, place)
+
+        f.branch(lane.equals(0), write)
         f.barrier()
-        other = f.offset(self.memory, (lane & (warps - 1)) * size)
-        found = f.read_shared(other, accumulator.type)
+        slots = self._slots(lane & (warps - 1), own)
+        found = [
+            f.read_shared(place, value.type)
+            for value, place in zip(own, slots, strict=True)
+        ]
         return self._across_lanes(combine, found, warps)
 
-    def _across_lanes(self, combine: Combine, value: Value, width: int) -> Value:
+    def _slots(self, number: Value, values: Sequence[Value]) -> list[Value]:
+        return [
+            self.function.offset(memory, number * value.type.element_bytes)
+            for memory, value in zip(self.memory, values, strict=False)
+        ]
+
+    def _across_lanes(
+        self, combine: Combine, values: Sequence[Value], width: int
+    ) -> list[Value]:
         while width > 1:
             width //= 2
-            other = self.function.shuffle_xor(value, width)
-            (value,) = combine.step(self.function, [value], [other])
-        return value
+            others = [self.function.shuffle_xor(value, width) for value in values]
+            values = combine.step(self.function, values, others)
+        return list(values)
 
 
 def emit_reduce(module: GpuModule, kernel: Kernel, form: Reduce, shape: Shape) -> None:
     """A block a result."""
     combine = Combine(form.combine, form.accumulator)
-    if combine.is_indexed:
-        raise NotImplementedError("argmax and argmin")
     g = Grid(module, kernel, shape)
     f, stored = g.function, range(shape.stored)
     reduced = range(shape.stored, shape.axes)
     value = without_checks(without_partials(cast(form.value, form.accumulator)))
+    dtypes = [form.accumulator, *["int64"] * combine.is_indexed]
     failures = failed_checks([form.value])
     for root in (value, *(condition for condition, _ in failures)):
         g.uniform.prepare(root)
-    block, count = BlockCombine(f), g.count(reduced)
+    block, count = BlockCombine(f, combine.width), g.count(reduced)
 
     def result(index: Value, _: list[Value]) -> None:
         starts = g.moved(g.pointers, g.coordinates(index, stored))
@@ -79,18 +93,23 @@ def emit_reduce(module: GpuModule, kernel: Kernel, form: Reduce, shape: Shape) -
             at = g.moved(starts, g.coordinates(point, reduced))
             emitter = Emitter(f, 1, lambda e: g.load(e.attr, at[e.attr]), g.uniform)
             for condition, failure in failures:
-                f.note_failure(g.named["status"], emitter.value(condition), failure)
-            lifted = combine.lift(f, emitter.value(value), None)
-            return combine.step(f, carried, lifted)
+                f.note_failure(emitter.value(condition), failure)
+            place = point if combine.is_indexed else None
+            return combine.step(
+                f, carried, combine.lift(f, emitter.value(value), place)
+            )
 
         identity = combine.identity(f, 1)
-        (own,) = f.loop(f.thread(), count, THREADS, identity, element)
-        whole = combine.result(f, [block.run(combine, own)], None)[0]
-        number = g.first_output
-        f.branch(
-            f.thread().equals(0),
-            lambda: g.store(number, starts[number], whole, form.accumulator),
-        )
+        own = f.loop(f.thread(), count, THREADS, identity, element)
+        first = f.integer(0) if combine.is_indexed else None
+        found = combine.result(f, block.run(combine, own), first)
+
+        def write() -> None:
+            for k, (whole, dtype) in enumerate(zip(found, dtypes, strict=True)):
+                number = g.first_output + k
+                g.store(number, starts[number], whole, dtype)
+
+        f.branch(f.thread().equals(0), write)
 
     f.loop(f.block(), g.count(stored), f.blocks(), [], result)
     f.ret()
@@ -176,8 +195,8 @@ class _Rows:
                 return combine.step(f, carried, lifted)
 
             identity = combine.identity(f, 1)
-            (own,) = f.loop(f.thread(), count, THREADS, identity, reduced)
-            whole = combine.result(f, [self.block.run(combine, own)], None)[0]
+            own = f.loop(f.thread(), count, THREADS, identity, reduced)
+            whole = combine.result(f, self.block.run(combine, own), None)[0]
             results[f"r{len(results)}"] = (whole, item.accumulator)
             return
         number = g.first_output + item.output  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
 """``python -m pellucid.devices.check my_module:MyBackend``: the report of a backend.
 
 The backend is a class or an object of a module, or of a file (``toy_device.py:Toy``);
-``twin`` is the device whose memory the CPU cannot touch. The exit status is 1 where a
+``twin`` is the device whose memory the CPU cannot touch, ``library.so:name`` a device
+type of a library in C++. The exit status is 1 where a
 check failed.
 """
 
@@ -37,6 +38,9 @@ def _found(text: str) -> torch.devices.Backend | str:
         torch.devices.register_twin()
         return text
     name, _, attribute = text.partition(":")
+    if name.endswith(".so"):
+        torch.ops.load_library(name)
+        return attribute
     module = _module(name)
     named = [getattr(module, attribute, None)] if attribute else vars(module).values()
     kinds = [
@@ -56,11 +60,17 @@ def _found(text: str) -> torch.devices.Backend | str:
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m pellucid.devices.check", None, __doc__)
-    parser.add_argument("backend", help="module:Class, file.py:Class, or twin")
+    parser.add_argument(
+        "backend", help="module:Class, file.py:Class, library.so:name, or twin"
+    )
     parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
+    parser.add_argument(
+        "--timeout", type=float, default=120.0, help="of one check, in s"
+    )
     arguments = parser.parse_args()
+    sections = arguments.sections or tuple(SECTIONS)
     try:
-        report = run(_found(arguments.backend), arguments.sections or tuple(SECTIONS))
+        report = run(_found(arguments.backend), sections, timeout=arguments.timeout)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     print(report)

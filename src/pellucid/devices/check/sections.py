@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pellucid as torch
 from pellucid.devices import Backend
 from pellucid.devices.check import behaviour, dtypes, memory, ops, training
+from pellucid.devices.check.deadline import deadline
 from pellucid.devices.check.place import Check, Mismatch, Place
 from pellucid.devices.check.report import Report
 from pellucid.devices.check.samples import Given
@@ -31,11 +32,15 @@ def run(
     backend: Backend | str,
     sections: Sequence[str] = tuple(SECTIONS),
     given: Given | None = None,
+    timeout: float = 120.0,
 ) -> Report:
     """Checks a backend, which it registers, or a registered type by its name.
 
     ``sections`` are names of :data:`SECTIONS`; ``given`` has arguments for ops whose
-    schemas do not tell what fits together. The report is false where a check failed.
+    schemas do not tell what fits together. A check that lasts longer than ``timeout``
+    seconds ends the process, as nothing else can end a backend that hangs. A backend
+    with streams is run as it is; the memory of others is watched. The report is false
+    where a check failed.
 
     Example::
 
@@ -45,9 +50,10 @@ def run(
     unknown = [name for name in sections if name not in SECTIONS]
     if unknown:
         raise ValueError(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
-    inner = None if isinstance(backend, str) else watched(backend)
-    if inner is not None:
-        torch.devices.register(inner)
+    inner = None
+    if not isinstance(backend, str):
+        inner = None if backend.streams else watched(backend)
+        torch.devices.register(inner or backend)
     name = backend if isinstance(backend, str) else backend.name
     launches = torch._C._backend_launches(name)
     place = Place(name, torch._C._device_count(name), not launches)
@@ -57,7 +63,9 @@ def run(
         warnings.simplefilter("ignore")
         for section in sections:
             for check in SECTIONS[section](given or {}):
-                _run(section, check, place, inner, report)
+                title = (check.__doc__ or repr(check)).strip()
+                with deadline(timeout, f"{name}, {section}: {title}", log):
+                    _run(section, check, place, inner, report)
             report.host_steps.update(_reasons(log))
             log.clear()
     report.launched = torch.devices.counts(name)["launched"] - before

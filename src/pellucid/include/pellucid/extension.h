@@ -17,7 +17,7 @@
 
 namespace pellucid::extension {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 struct TensorHandle;   // a tensor of the runtime; only the table's functions look inside
 
@@ -71,6 +71,56 @@ struct Backward {
   void (*destroy)(void* state);
 };
 
+// What a function of a device returns; but for kDeviceDone and kDeviceDeclined, `DeviceMessage` says why.
+constexpr int kDeviceDone = 0, kDeviceDeclined = 1, kDeviceFailed = -1, kDeviceNoMemory = -2;
+struct DeviceMessage {
+  char text[1024];
+};
+enum class DevicePolicy : int32_t { None, BestFit, FirstFit, SizeClasses };
+
+// A value in a device's memory: sizes, and strides in bytes, per axis of the launch, or of the value for a nest.
+struct LaunchedOperand {
+  uint64_t address;
+  const char* dtype;   // "float32"
+  const int64_t *sizes, *strides;
+  size_t dims;
+};
+struct LaunchedKernel {
+  const char* op;
+  const uint8_t* kernel_id;
+  int32_t device, num_stored, num_outputs;
+  int64_t stream;
+  const int64_t* extents;
+  const LaunchedOperand* operands;
+  const uint64_t* params;
+  size_t num_extents, num_operands, num_params;
+};
+
+// A device type: what pellucid/device.h makes of a class. The functions may be called until the process ends.
+struct DeviceTable {
+  const char* name;
+  int32_t count;
+  bool has_streams;
+  DevicePolicy pool;
+  bool poison;
+  uint64_t alignment, padding, segment;
+  void* self;
+  int (*allocate)(void* self, int32_t device, size_t nbytes, uint64_t* address, DeviceMessage*);
+  int (*release)(void* self, int32_t device, uint64_t address, size_t nbytes, DeviceMessage*);
+  int (*to_host)(void* self, int32_t device, void* into, uint64_t address, size_t nbytes, int64_t stream,
+                 DeviceMessage*);
+  int (*from_host)(void* self, int32_t device, uint64_t address, const void* data, size_t nbytes, int64_t stream,
+                   DeviceMessage*);
+  int (*launch)(void* self, const LaunchedKernel* kernel, DeviceMessage*);
+  int (*synchronize)(void* self, int32_t device, DeviceMessage*);
+  int (*new_stream)(void* self, int32_t device, int64_t* stream, DeviceMessage*);
+  int (*record)(void* self, int32_t device, int64_t stream, uint64_t* event, DeviceMessage*);
+  int (*wait)(void* self, int32_t device, int64_t stream, uint64_t event, DeviceMessage*);
+  int (*is_done)(void* self, int32_t device, uint64_t event, bool* done, DeviceMessage*);
+  int (*finish)(void* self, int32_t device, uint64_t event, DeviceMessage*);
+  int (*elapsed)(void* self, int32_t device, uint64_t first, uint64_t second, double* milliseconds, DeviceMessage*);
+};
+
 // Functions return 0, or -1 with `last_error` set. Handles they give are counted: `release` them.
 struct Table {
   uint32_t version;
@@ -95,6 +145,9 @@ struct Table {
   uint64_t autograd_keys;
   int (*dtype_from_python)(PyObject* object, int32_t* dtype);
   PyObject* (*dtype_to_python)(int32_t dtype);
+  // Since version 3.
+  int (*add_device)(const DeviceTable* device);
+  const char* (*kernel_text)(const uint8_t* kernel_id);   // lives as long as the process; "" for an unknown kernel
 };
 
 inline const Table*& table() {

@@ -234,6 +234,7 @@ class LoopLevel:
                 self.require(inside, active)
         if fill is None and guard is None:
             if active is None:
+                f.touch(place, memory_type(dtype).element_bytes, "read_global")
                 return load_run(f, entry.target, place, dtype, 1)
             return self._read(e, place, active, guard, lanes)
         readable = inside if active is None else inside & active
@@ -277,6 +278,7 @@ class LoopLevel:
         if lanes > 1:
             step = nest.steps[e.attr, index]
             return load_lanes(f, place, step, readable, dtype)
+        f.touch(place, memory_type(dtype).element_bytes, "read_global", readable)
         safe = f.select(readable, place, nest.dummy)
         return from_memory(f, f.load(safe, memory_type(dtype)), dtype)
 

@@ -29,8 +29,10 @@ _VECTORS = 4  # vectors of channels that share loops
 _MOST_LANES = 64  # lanes of a mask
 
 
-class _LoopWriter:
+class LoopWriter:
     """Writes the loops of a nest, vectorised where the strides at run time allow it."""
+
+    level_class = LoopLevel
 
     def __init__(self, nest: NestContext) -> None:
         self.nest, self.stores = nest, NestStores(nest)
@@ -46,13 +48,13 @@ class _LoopWriter:
         if chosen and any(self.nest.levels.follows(end, chosen.axis) for end in ends):
             chosen = None  # a loop's end cannot differ between lanes
         if chosen is None or not self._has_masks(chosen):
-            self._loops(None, 1)
+            self.loops(None, 1)
         else:
             dense = f.constant(True, I1)
             for operand, dimension in sorted(chosen.dense):
                 step = self.nest.strides[operand][dimension]
                 dense = dense & step.equals(widths[operand])
-            f.branch(dense, lambda: self._runs(chosen), lambda: self._loops(None, 1))
+            f.branch(dense, lambda: self._runs(chosen), lambda: self.loops(None, 1))
 
     def _runs(self, chosen: Lanes) -> None:
         """Write the loops, vectorised along the chosen axis. If channels are the
@@ -65,12 +67,12 @@ class _LoopWriter:
         shares = is_turned or any(a > chosen.axis for a in self.nest.bounds)
         shares = shares and chosen.axis > 0 and self.nest.entry.target.has_masks
         if not shares or wide <= one:
-            return self._loops(chosen, one)
+            return self.loops(chosen, one)
         channels = self.nest.extents[chosen.axis - 1]
         self.function.branch(
             channels > wide // 2,
-            lambda: self._loops(chosen, wide),
-            lambda: self._loops(chosen, one),
+            lambda: self.loops(chosen, wide),
+            lambda: self.loops(chosen, one),
         )
         return None
 
@@ -87,14 +89,14 @@ class _LoopWriter:
         target, dtypes = self.nest.entry.target, self.nest.entry.dtypes
         return all(has_masked_access(target, dtypes[k]) for k, _ in lanes.dense)
 
-    def _loops(self, chosen: Lanes | None, lanes: int) -> None:
+    def loops(self, chosen: Lanes | None, lanes: int) -> None:
         """Write all loops; those from the chosen axis inwards use vectors of
         ``lanes``.
         """
         self.nest.vectorise(chosen)
-        self._loop(LoopLevel(self.nest, None, None, 1, None), lanes, ())
+        self.loop(self.level_class(self.nest, None, None, 1, None), lanes, ())
 
-    def _loop(
+    def loop(
         self, place: LoopLevel, lanes: int, accumulator: Sequence[Value]
     ) -> Sequence[Value]:
         """Write the loops inside of ``place``, then the stores.
@@ -123,8 +125,8 @@ class _LoopWriter:
             if turns:
                 mask = f.first_lanes(stop - index, lanes)
             width = lanes if turns else place.lanes
-            level = LoopLevel(self.nest, place, index, width, mask)
-            return self._loop(level, lanes, carried)
+            level = self.level_class(self.nest, place, index, width, mask)
+            return self.loop(level, lanes, carried)
 
         found = f.loop(start, stop, lanes if turns else 1, accumulator, body)
         if starts:
@@ -194,7 +196,7 @@ def emit_nest(
 
     def write(order: Sequence[int]) -> None:
         nest = NestContext(entry, in_order(form, order), order, checked)
-        _LoopWriter(nest).write()
+        LoopWriter(nest).write()
 
     if form.channels_last_order:
         width = memory_type(kernel.outputs[0]).element_bytes

@@ -62,7 +62,8 @@ class NestContext:
         last.
         """
         f, entry, form = self.function, self.entry, self.form
-        self.begin, self.end = entry.size(0), entry.size(1)
+        first = 1 + (self.order[0] if self.order else 0)
+        self.begin, self.end = entry.size(0), entry.size(first)
         self.extents = [entry.size(1 + axis) for axis in self.order[1:]]
         shapes, strides = [], []
         size, stride = 1 + max(form.rank, 1), 0
@@ -70,9 +71,9 @@ class NestContext:
             shapes.append([entry.size(size + d) for d in range(rank)])
             strides.append([entry.stride(stride + d) for d in range(rank)])
             size, stride = size + rank, stride + rank
-        first = len(self.kernel.outputs)
-        self.shapes = shapes[first:] + shapes[:first]
-        self.strides = strides[first:] + strides[:first]
+        outputs = len(self.kernel.outputs)
+        self.shapes = shapes[outputs:] + shapes[:outputs]
+        self.strides = strides[outputs:] + strides[:outputs]
         begins = self.payload is not None or form.begins
         outer = self.store_level if begins else form.rank
         for extent in self.extents[: max(outer - 1, 0)]:

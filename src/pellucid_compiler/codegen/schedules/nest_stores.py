@@ -117,6 +117,7 @@ class NestStores:
         f, dtype = self.function, self.nest.kernel.outputs[0]
         raw = memory_type(dtype, lanes)
         if mask is None:
+            f.touch(place, raw.element_bytes, "read_global")
             return from_memory(f, f.load(place, raw), dtype)
         return from_memory(f, f.masked_load(place, mask, f.constant(0, raw)), dtype)
 
@@ -139,6 +140,7 @@ class NestStores:
     ) -> None:
         f = self.function
         if mask is None:
+            f.touch(place, memory_type(dtype).element_bytes, "write_global")
             store_run(f, self.nest.entry.target, value, place, dtype)
         else:
             raw = to_memory(f, value, dtype)

@@ -1,0 +1,26 @@
+// GivenBlocks: the blocks that a backend gave and that are in use. Refuses wrong addresses where they are given,
+// because they would lead to wrong results much later. The caller serialises its calls.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/backend.h"
+
+namespace pellucid {
+
+class GivenBlocks {
+ public:
+  explicit GivenBlocks(size_t alignment) : alignment_(alignment) {}
+
+  // Raises a Runtime error for an address that is no multiple of the alignment, or inside of a block in use.
+  void add(Device device, uint64_t address, size_t nbytes);
+  void remove(Device device, uint64_t address) { blocks_.erase({device.index, address}); }
+
+ private:
+  const size_t alignment_;
+  std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
+};
+
+}  // namespace pellucid

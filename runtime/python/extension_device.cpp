@@ -1,0 +1,210 @@
+#include "python/extension_device.h"
+
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/device_names.h"
+#include "core/given_blocks.h"
+#include "kernels/device_launch.h"
+#include "ops/device_op.h"
+#include "python/contexts.h"
+#include "threads/fork_safe_mutex.h"
+
+namespace pellucid::python {
+namespace {
+
+using extension::DeviceMessage;
+using extension::DeviceTable;
+
+std::atomic<bool> is_traced{false};  // whether a log of launches is open
+
+FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all devices, and of the texts
+
+// Lets other threads run Python while a device waits.
+class FreeGil {
+ public:
+  FreeGil() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  ~FreeGil() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  FreeGil(const FreeGil&) = delete;
+  FreeGil& operator=(const FreeGil&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
+// A Backend over the functions of an extension. Every method's error names it and the device.
+class ExtensionDevice final : public Backend {
+ public:
+  explicit ExtensionDevice(const DeviceTable& table)
+      : table_(table), name_(table.name), blocks_(static_cast<size_t>(table.alignment)) {}
+
+  int device_count() override { return table_.count; }
+
+  uint64_t allocate(Device device, size_t nbytes) override {
+    uint64_t address = 0;
+    DeviceMessage message{};
+    const int status = table_.allocate(table_.self, device.index, nbytes, &address, &message);
+    if (status == extension::kDeviceNoMemory)
+      throw DeviceMemoryError(device_name(device) + " has no memory for " + std::to_string(nbytes) +
+                              " bytes: " + message.text);
+    check("allocate", device, status, message);
+    const std::lock_guard lock(mutex);
+    blocks_.add(device, address, nbytes);
+    return address;
+  }
+
+  void release(Device device, uint64_t address, size_t nbytes) noexcept override {
+    if (!is_alive()) return;
+    {
+      const std::lock_guard lock(mutex);
+      blocks_.remove(device, address);
+    }
+    DeviceMessage message{};
+    if (table_.release(table_.self, device.index, address, nbytes, &message) != extension::kDeviceDone)
+      std::fprintf(stderr, "%s\n", failure("release", device, message).c_str());
+  }
+
+  void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {
+    const FreeGil waiting;
+    run("to_host", device, table_.to_host, to, from, nbytes, current_stream(device));
+  }
+  void from_host(Device device, uint64_t to, const void* from, size_t nbytes) override {
+    run("from_host", device, table_.from_host, to, from, nbytes, current_stream(device));
+  }
+
+  bool launches_kernels() const override { return true; }
+
+  std::optional<int64_t> launch(const Launch& given) override {
+    std::vector<extension::LaunchedOperand> operands;
+    for (const LaunchOperand& operand : given.operands)
+      operands.push_back({operand.address, pellucid::name(operand.dtype).data(), operand.sizes.data(),
+                          operand.strides.data(), operand.sizes.size()});
+    const extension::LaunchedKernel kernel{given.op,
+                                           given.kernel.id.data(),
+                                           given.device.index,
+                                           given.num_stored,
+                                           given.num_outputs,
+                                           current_stream(given.device),
+                                           given.extents.data(),
+                                           operands.data(),
+                                           given.params.data(),
+                                           given.extents.size(),
+                                           operands.size(),
+                                           given.params.size()};
+    DeviceMessage message{};
+    const int status = table_.launch(table_.self, &kernel, &message);
+    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
+      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, status);
+    if (status == extension::kDeviceDeclined) return std::nullopt;
+    if (status != extension::kDeviceDone)
+      raise(ErrorKind::Runtime, "%s\nThe kernel was of %s.", failure("launch", given.device, message).c_str(),
+            given.op);
+    return 0;
+  }
+
+  void note_fallback(const std::string& op, const char* kernel) override {
+    if (!is_traced.load(std::memory_order_relaxed)) return;
+    const HoldGil gil;
+    static constinit LateImport log_fallback("pellucid.devices.launching", "log_fallback");
+    own(PyObject_CallFunction(log_fallback.get(), "sss", name_.c_str(), op.c_str(), kernel));
+  }
+
+  void synchronize(Device device) override {
+    const FreeGil waiting;
+    run("synchronize", device, table_.synchronize);
+  }
+
+  bool has_streams() const override { return table_.has_streams; }
+  bool is_alive() const override { return !_Py_IsFinalizing(); }
+
+  int64_t new_stream(Device device) override { return give<int64_t>("new_stream", device, table_.new_stream); }
+  uint64_t record(Device device, int64_t stream) override {
+    return give<uint64_t>("record", device, table_.record, stream);
+  }
+  void wait(Device device, int64_t stream, uint64_t event) override { run("wait", device, table_.wait, stream, event); }
+  bool is_done(Device device, uint64_t event) override { return give<bool>("is_done", device, table_.is_done, event); }
+  void finish(Device device, uint64_t event) override {
+    const FreeGil waiting;
+    run("finish", device, table_.finish, event);
+  }
+  double elapsed(Device device, uint64_t first, uint64_t second) override {
+    return give<double>("elapsed", device, table_.elapsed, first, second);
+  }
+
+ private:
+  static void log(const char* op, const char* text, Device device, int status) {
+    const HoldGil gil;
+    static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
+    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), status));
+  }
+
+  std::string failure(const char* method, Device device, const DeviceMessage& message) const {
+    return name_ + "'s " + method + "() for " + device_name(device) + ": " + message.text;
+  }
+  void check(const char* method, Device device, int status, const DeviceMessage& message) const {
+    if (status != extension::kDeviceDone) raise(ErrorKind::Runtime, "%s", failure(method, device, message).c_str());
+  }
+
+  template <class Function, class... Arguments>
+  void run(const char* method, Device device, Function function, Arguments... arguments) const {
+    DeviceMessage message{};
+    check(method, device, function(table_.self, device.index, arguments..., &message), message);
+  }
+  template <class Result, class Function, class... Arguments>
+  Result give(const char* method, Device device, Function function, Arguments... arguments) const {
+    DeviceMessage message{};
+    Result result{};
+    check(method, device, function(table_.self, device.index, arguments..., &result, &message), message);
+    return result;
+  }
+
+  const DeviceTable table_;
+  const std::string name_;
+  GivenBlocks blocks_;
+};
+
+}  // namespace
+
+void add_extension_device(const DeviceTable& table) {
+  static constinit LateImport require_name("pellucid.devices", "_require_name");
+  static constinit LateImport install("pellucid.devices", "_install");
+  own(PyObject_CallFunction(require_name.get(), "si", table.name, table.count));
+  if (!std::has_single_bit(table.alignment))
+    raise(ErrorKind::Value, "%s: alignment must be a power of two, not %llu", table.name,
+          static_cast<unsigned long long>(table.alignment));
+  const PoolOptions pool{static_cast<PoolPolicy>(table.pool), static_cast<size_t>(table.alignment),
+                         static_cast<size_t>(table.padding), static_cast<size_t>(table.segment), table.poison};
+  serve_ops_on(add_backend(table.name, std::make_unique<ExtensionDevice>(table), {}, pool));
+  own(PyObject_CallFunction(install.get(), "s", table.name));
+}
+
+void trace_extension_devices(bool enabled) { is_traced.store(enabled, std::memory_order_relaxed); }
+
+const char* extension_kernel_text(const uint8_t* kernel_id) {
+  static auto* const texts = new std::map<std::string, std::string>;
+  const std::string id(reinterpret_cast<const char*>(kernel_id), kKernelIdBytes);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto known = texts->find(id); known != texts->end()) return known->second.c_str();
+  }
+  const HoldGil gil;
+  static constinit LateImport text_of("pellucid.devices.launching", "text_of");
+  std::string text;
+  try {
+    const Object found = own(PyObject_CallFunction(text_of.get(), "y#", id.data(), static_cast<Py_ssize_t>(id.size())));
+    if (const char* given = PyUnicode_AsUTF8(found.get())) text = given;
+  } catch (const Error&) { PyErr_WriteUnraisable(nullptr); }
+  const std::lock_guard lock(mutex);
+  return texts->emplace(id, std::move(text)).first->second.c_str();
+}
+
+}  // namespace pellucid::python
