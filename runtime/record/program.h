@@ -21,6 +21,9 @@ class Program {
 
   // Tensors beyond those of the recipe's slots.
   size_t num_extra() const { return num_extra_; }
+  // For explain: the ops that are launches alone, and the bytes of the block.
+  size_t num_ops() const { return lists_.size(); }
+  size_t block_bytes() const { return block_bytes_; }
   // Performs the actions. What it throws is what the failing op throws.
   void run(Replay::Run& run) const;
 

@@ -151,14 +151,14 @@ bool Replay::is_current() const {
 }
 
 // Made at the beginning of the third run: an op is prepared in its second.
-const Program* Replay::program() const {
+const Program* Replay::program_of_run() const {
   constexpr int kJoinedRun = kPreparedRun + 1;
   if (runs_ <= kJoinedRun && runs_++ == kJoinedRun) program_ = Program::join(recipe_, conditions_.held());
   return program_.get();
 }
 
 Replay::Run::Run(const Replay& replay, std::span<TensorImpl* const> arguments)
-    : replay_(replay), program_(replay.program()),
+    : replay_(replay), program_(replay.program_of_run()),
       values_(replay.recipe_.slots.size() + (program_ ? program_->num_extra() : 0)) {
   for (size_t k = 0; k < replay.recipe_.slots.size(); ++k) {
     const SlotOrigin& origin = replay.recipe_.slots[k];

@@ -86,6 +86,9 @@ class Replay {
   // Whether no kernel was registered or removed since the capture.
   bool is_current() const;
 
+  // Null before the third run, and if there is none.
+  const Program* program() const { return program_.get(); }
+
   // The tensors of one run.
   class Run {
    public:
@@ -119,8 +122,8 @@ class Replay {
   void end() const { is_busy_.store(false, std::memory_order_release); }
 
  private:
-  // The program, once it exists.
-  const Program* program() const;
+  // The program, once it can be made.
+  const Program* program_of_run() const;
 
   const Recipe recipe_;
   const Conditions conditions_;
