@@ -278,7 +278,9 @@ def test_writes_to_small_memory(read):
         for a, b in zip(expected, found, strict=True) if read != "during" else ():
             assert torch.equal(a, b)
         assert torch.equal(eager[0], own[0]) and eager[0]._version == own[0]._version
-        assert read == "during" or own[0].numpy().tobytes() == eager[0].numpy().tobytes()
+        assert (
+            read == "during" or own[0].numpy().tobytes() == eager[0].numpy().tobytes()
+        )
         if read in ("after", "copied"):
             own[0], eager[0] = own[0].clone(), eager[0].clone()
     assert read != "aliased" or torch.equal(own[1], own[0][2:4])
