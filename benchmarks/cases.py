@@ -13,7 +13,7 @@ import distributed
 from breadth import breadth
 from compiled import compiled
 from kinds import kinds
-from networks import networks
+from networks import networks, perceptron_step
 
 Case = Callable[[], Callable[[], object]]
 
@@ -81,26 +81,6 @@ def autograd(torch: Any) -> dict[str, Case]:
 def training(torch: Any) -> dict[str, Case]:
     """Steps of a small perceptron, as in reinforcement learning."""
 
-    def step(optimizer: str, batch: int) -> Callable[[], object]:
-        nn = torch.nn
-        torch.manual_seed(0)
-        model = nn.Sequential(
-            nn.Linear(64, 64),
-            nn.ReLU(),
-            nn.Linear(64, 64),
-            nn.ReLU(),
-            nn.Linear(64, 10),
-        )
-        x, y = torch.randn(batch, 64), torch.randint(0, 10, (batch,))
-        update = getattr(torch.optim, optimizer)(model.parameters(), lr=1e-3)
-
-        def run() -> None:
-            update.zero_grad()
-            nn.functional.cross_entropy(model(x), y).backward()
-            update.step()
-
-        return run
-
     def infer() -> Callable[[], object]:
         nn = torch.nn
         model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
@@ -113,9 +93,9 @@ def training(torch: Any) -> dict[str, Case]:
         return run
 
     return {
-        "SGD, batch 8": lambda: step("SGD", 8),
-        "Adam, batch 8": lambda: step("Adam", 8),
-        "AdamW, batch 256": lambda: step("AdamW", 256),
+        "SGD, batch 8": lambda: perceptron_step(torch, "SGD", 8),
+        "Adam, batch 8": lambda: perceptron_step(torch, "Adam", 8),
+        "AdamW, batch 256": lambda: perceptron_step(torch, "AdamW", 256),
         "inference, batch 8": infer,
     }
 

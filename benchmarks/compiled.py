@@ -1,4 +1,5 @@
-"""Cases of ``torch.compile``: each eager and compiled, on both sides.
+"""Cases of ``torch.compile``: each eager and compiled, on both sides; training steps
+in two modes.
 
 Group ``compile`` of cases.py. PyTorch's side needs a C++ compiler.
 """
@@ -7,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from networks import networks, perceptron_step
 
 Function = Callable[..., object]
 
@@ -114,7 +117,28 @@ def compiled(torch: Any) -> dict[str, Callable[[], Callable[[], object]]]:
     for name, (function, args) in programs(torch).items():
         cases[f"{name}, eager"] = _maker(torch, function, args, warm=1)
         cases[f"{name}, compiled"] = _maker(torch, torch.compile(function), args, 5)
+    for name, make in _steps(torch).items():
+        cases[f"{name}, eager"] = make
+        for mode in ("default", "reduce-overhead"):
+            cases[f"{name}, {mode}"] = _step_maker(torch, make, mode)
     return cases
+
+
+def _steps(torch: Any) -> dict[str, Callable[[], Function]]:
+    """Whole training steps: forward and backward pass and update."""
+    steps: dict[str, Callable[[], Function]] = {
+        "perceptron, batch 8, step": lambda: perceptron_step(torch, "SGD", 8)
+    }
+    for name, make in networks(torch).items():
+        steps[f"{name}, step"] = lambda make=make: make()[0]
+    return steps
+
+
+def _step_maker(
+    torch: Any, make: Callable[[], Function], mode: str
+) -> Callable[[], Function]:
+    """Called often enough for both modes to have decided what is faster."""
+    return lambda: _maker(torch, torch.compile(make(), mode=mode), (), 50)()
 
 
 def _maker(

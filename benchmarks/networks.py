@@ -83,6 +83,23 @@ def _steps(
     return train, infer
 
 
+def perceptron_step(torch: Any, optimizer: str, batch: int) -> Callable[[], object]:
+    """A training step of a small perceptron, as in reinforcement learning."""
+    nn = torch.nn
+
+    def model() -> Any:
+        return nn.Sequential(
+            nn.Linear(64, 64),
+            nn.ReLU(),
+            nn.Linear(64, 64),
+            nn.ReLU(),
+            nn.Linear(64, 10),
+        )
+
+    data = partial(torch.randn, batch, 64)
+    return _steps(torch, model, data, (batch, 10), optimizer)[0]
+
+
 def _cnn(torch: Any) -> Any:
     nn = torch.nn
     return nn.Sequential(

@@ -38,6 +38,9 @@ class CallFacts {
   TensorImpl* tensors_[kMaxTensors];
 };
 
+struct PreparedAction;
+struct PreparedList;
+
 // What remains to be done of a call whose facts are known.
 struct Prepared {
   virtual ~Prepared() = default;
@@ -45,6 +48,11 @@ struct Prepared {
   virtual bool run(OpCall& call, std::span<TensorImpl* const> tensors) const = 0;
   // False once registrations have changed so that it can never run again.
   virtual bool is_current() const { return true; }
+  // Lists what `run` does for a call of `num_tensors` tensors (kernels/prepared_action.h). False if that is more than
+  // such a list can say.
+  virtual bool list(size_t, PreparedList&) const { return false; }
+  // Raises the error for a launch of the list that returned `status`.
+  virtual void fail(const OpRecord&, const PreparedAction&, int64_t) const {}
 };
 
 // Asks the handler of `call` for a prepared form (`made`), so that the call can be repeated; null if the handler

@@ -118,7 +118,9 @@ void fill_storage(Storage& storage, void* block) {
 void empty_storage(Storage& storage) {
   if (is_watched(kWatchMemory)) [[unlikely]]
     record(false, storage);
-  free_block(std::exchange(storage.host, nullptr), storage.size_class);
+  const bool is_inline = is_inline_storage(storage);
+  void* block = std::exchange(storage.host, nullptr);
+  if (!is_inline) free_block(block, storage.size_class);
   storage.size_class = storage.header_class;
 }
 

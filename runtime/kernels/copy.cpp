@@ -41,22 +41,6 @@ void fill_words(char* to, const char* element, int64_t first, int64_t count) {
   std::fill_n(reinterpret_cast<Word*>(to) + first, count, word);
 }
 
-// Fills `count` contiguous elements of `item` bytes with `element`.
-void fill_run(char* to, const char* element, size_t item, int64_t count) {
-  struct Wide {
-    uint64_t low, high;
-  };
-  const auto fill = item == 1   ? fill_words<uint8_t>
-                    : item == 2 ? fill_words<uint16_t>
-                    : item == 4 ? fill_words<uint32_t>
-                    : item == 8 ? fill_words<uint64_t>
-                                : fill_words<Wide>;
-  parallel_blocks((count + kFillBlock - 1) / kFillBlock, [=](int64_t block) {
-    const int64_t first = block * kFillBlock;
-    fill(to, element, first, std::min(kFillBlock, count - first));
-  });
-}
-
 bool same_geometry(const TensorImpl& a, const TensorImpl& b) {
   if (a.is_contiguous() && b.is_contiguous()) return true;
   return std::ranges::equal(a.stride(), b.stride()) && is_non_overlapping_and_dense(a.shape(), a.stride());
@@ -104,6 +88,21 @@ void fill_on_device(TensorImpl& tensor, const Element& element) {
 }
 
 }  // namespace
+
+void fill_run(char* to, const char* element, size_t item, int64_t count) {
+  struct Wide {
+    uint64_t low, high;
+  };
+  const auto fill = item == 1   ? fill_words<uint8_t>
+                    : item == 2 ? fill_words<uint16_t>
+                    : item == 4 ? fill_words<uint32_t>
+                    : item == 8 ? fill_words<uint64_t>
+                                : fill_words<Wide>;
+  parallel_blocks((count + kFillBlock - 1) / kFillBlock, [=](int64_t block) {
+    const int64_t first = block * kFillBlock;
+    fill(to, element, first, std::min(kFillBlock, count - first));
+  });
+}
 
 void fill_elements(TensorImpl& tensor, const Element& element) {
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;

@@ -19,6 +19,8 @@ struct Element {
 };
 Element element_of(DType dtype, const Value& number);
 void fill_elements(TensorImpl& tensor, const Element& element);
+// Fills `count` contiguous elements of `item` bytes with `element`.
+void fill_run(char* to, const char* element, size_t item, int64_t count);
 
 // A new copy: dense in the same dimension order, or row-major.
 Tensor clone_elements(TensorImpl& tensor);

@@ -8,6 +8,7 @@
 #include "kernels/conversion.h"
 #include "kernels/gather.h"
 #include "kernels/host_shadow.h"
+#include "kernels/prepared_action.h"
 
 namespace pellucid {
 namespace {
@@ -85,16 +86,20 @@ class ForeachRun {
     return true;
   }
 
- private:
-  TensorImpl& operand(int argument, uint32_t element) const {
-    const Value& value = call_.args[argument];
-    return is_list(value) ? *value.tensors[element] : *value.tensor;
-  }
-
   bool has_numbers_in_tensors() const {
     for (int i = 0; i < data_.num_arguments; ++i)
       if (data_.roles[i] == PointwiseData::Role::Number && is_list(call_.args[i]) && call_.args[i].length) return true;
     return false;
+  }
+
+  static bool is_list(const Value& value) {
+    return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
+  }
+
+ private:
+  TensorImpl& operand(int argument, uint32_t element) const {
+    const Value& value = call_.args[argument];
+    return is_list(value) ? *value.tensors[element] : *value.tensor;
   }
 
   bool give_operands(Task& task, uint32_t element) const {
@@ -114,10 +119,6 @@ class ForeachRun {
     const OpCall one{call_.op, args, nullptr, call_.num_args, call_.keys};
     for (int k = 0; k < task.function->num_params; ++k) task.params[k] = parameter_bits(one, task.function->params[k]);
     return true;
-  }
-
-  static bool is_list(const Value& value) {
-    return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
 
   // Lists are zipped element by element; an empty list means that the argument is not given. Tracing refuses that
@@ -285,10 +286,44 @@ class ForeachRun {
 
 // A call in place, as optimizers repeat them.
 struct PreparedForeach final : Prepared {
-  explicit PreparedForeach(std::vector<Task> made) : tasks(std::move(made)) {}
+  PreparedForeach(const OpCall& call, std::vector<Task> made, bool are_fixed)
+      : tasks(std::move(made)), params_are_fixed(are_fixed) {
+    for (int k = 0; k < call.num_args; ++k) {
+      first_tensors.push_back(num_tensors);
+      is_list.push_back(ForeachRun::is_list(call.args[k]));
+      num_tensors += is_list.back() ? call.args[k].length : call.args[k].is_tensor();
+    }
+  }
   bool run(OpCall& call, std::span<TensorImpl* const>) const override { return ForeachRun(call).run_again(tasks); }
 
+  // One launch per element, if one thread runs all of them. `count` is smaller if a list lacks tensors.
+  bool list(size_t count, PreparedList& into) const override {
+    int64_t total = 0;
+    for (const Task& task : tasks) total += task.numel;
+    if (total >= kParallelGrain || !params_are_fixed || count != num_tensors) return false;
+    for (size_t element = 0; element < tasks.size(); ++element) {
+      const Task& task = tasks[element];
+      PreparedAction launch{.kind = PreparedAction::Kind::Launch, .kernel = &task.function->kernel};
+      for (int k = 0; k < task.num_operands; ++k) {
+        const uint8_t argument = task.arguments[k];
+        const auto tensor = static_cast<uint16_t>(first_tensors[argument] + (is_list[argument] ? element : 0));
+        launch.pointers.push_back({tensor, 0});
+        launch.strides.insert(launch.strides.end(), {task.steps[k], 0});
+        if (k < task.function->num_outputs) into.written.push_back(tensor);
+      }
+      launch.sizes = {task.numel, 1};
+      launch.params.assign(task.params, task.params + task.function->num_params);
+      into.actions.push_back(std::move(launch));
+    }
+    return true;
+  }
+  void fail(const OpRecord& op, const PreparedAction&, int64_t status) const override { raise_status(op, status, {}); }
+
   const std::vector<Task> tasks;  // one per element of the lists
+  const bool params_are_fixed;    // no number is read from a tensor
+  size_t num_tensors = 0;
+  std::vector<size_t> first_tensors;  // per argument
+  std::vector<bool> is_list;          // per argument
 };
 
 }  // namespace
@@ -298,8 +333,9 @@ void handle_foreach(OpCall& call, void*) {
   run.run();
   PreparationRequest* request = preparation_request_of(call);
   if (!request) return;
+  const bool are_fixed = !run.has_numbers_in_tensors();
   std::vector<Task> tasks = std::move(run).repeatable_tasks();
-  if (!tasks.empty()) request->made = std::make_unique<PreparedForeach>(std::move(tasks));
+  if (!tasks.empty()) request->made = std::make_unique<PreparedForeach>(call, std::move(tasks), are_fixed);
 }
 
 }  // namespace pellucid

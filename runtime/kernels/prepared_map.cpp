@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
 #include "kernels/gather.h"
+#include "kernels/prepared_action.h"
 
 namespace pellucid {
 namespace {
@@ -75,6 +76,32 @@ bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensor
   return true;
 }
 
+bool PreparedMap::list(size_t num_tensors, PreparedList& into) const {
+  PreparedAction launch{.kind = PreparedAction::Kind::Launch, .kernel = &function.kernel};
+  for (int k = 0; k < function.num_outputs; ++k) {
+    const auto made = static_cast<uint16_t>(num_tensors + static_cast<size_t>(k));
+    launch.pointers.push_back({written < 0 ? made : written_tensor, 0});
+    into.results.push_back(launch.pointers.back().value);
+    if (written >= 0) {
+      into.written.push_back(written_tensor);
+      continue;
+    }
+    PreparedAction& make = into.actions.emplace_back(PreparedAction{.value = made, .dtype = function.outputs[k]});
+    if (is_small) make.geometry = geometry;
+    else make.sizes.assign(geometry->words, geometry->words + geometry->ndim);
+  }
+  for (int k = 0; k < function.num_inputs; ++k) launch.pointers.push_back({operands[k], 0});
+  launch.sizes.assign(sizes, sizes + 2);
+  launch.strides.assign(strides, strides + 2 * launch.pointers.size());
+  launch.params.assign(params, params + function.num_params);
+  into.actions.push_back(std::move(launch));
+  return true;
+}
+
+void PreparedMap::fail(const OpRecord& op, const PreparedAction&, int64_t status) const {
+  raise_status(op, status, function.requirements);
+}
+
 MapRecorder::MapRecorder(const ElementFunction& function) : function_(function), outer_(thread_state.launch_recorder) {
   thread_state.launch_recorder = this;
 }
@@ -127,8 +154,10 @@ std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const Call
   const TensorImpl& result = *call.rets[0].tensor;
   if (self ? self != &result || function_.num_outputs != 1 : !Geometry::fits(result)) return nullptr;
   auto prepared = std::make_unique<PreparedMap>(facts, function_);
-  if (self) prepared->written = pointwise_data(*call.op).written[0];
-  else if (prepared->geometry.emplace(result); !prepared->geometry->is_small()) {
+  if (self) {
+    prepared->written = pointwise_data(*call.op).written[0];
+    prepared->written_tensor = tensor_number(call, static_cast<uint8_t>(prepared->written));
+  } else if (prepared->geometry.emplace(result); !prepared->geometry->is_small()) {
     if (!result.is_row_major() || result.numel == 0 || result.numel >= kParallelGrain) return nullptr;
     prepared->is_small = false;
   }

@@ -21,6 +21,8 @@ struct PreparedMap final : Prepared {
       : words(facts.words().begin(), facts.words().end()), function(of) {}
   // False if operands share memory with a tensor written in place.
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
+  bool list(size_t num_tensors, PreparedList& into) const override;
+  void fail(const OpRecord& op, const PreparedAction& action, int64_t status) const override;
 
   // Installed by record/: returns results that are computed later. False: not possible this time.
   static bool (*record)(const PreparedMap& map, OpCall& call, std::span<TensorImpl* const> tensors);
@@ -29,6 +31,7 @@ struct PreparedMap final : Prepared {
   const ElementFunction& function;
   std::optional<Geometry> geometry;      // of the results; nullopt if an argument is written in place
   int written = -1;                      // that argument
+  uint16_t written_tensor = 0;           // its position among the call's tensors
   bool is_small = true;                  // whether the geometry is small: then copying it is cheapest
   uint8_t operands[kMaxMapInputs] = {};  // the inputs' positions among the call's tensors
   int64_t sizes[2] = {};

@@ -58,12 +58,15 @@ int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
   size_t count = 0;
   for (const PreparedPointer& pointer : action.pointers)
     data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->host() + pointer.offset;
+  return launch(action, data);
+}
+
+int64_t launch(const PreparedAction& action, char* const* data) {
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
   note_route(ProductRoute::InPlace);  // no other driver launches the kernel of whole products
   const int64_t* const s = action.sizes.data();
-  const Scratch workspace =
-      product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));
+  const Scratch workspace = product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(action.dtype)));
   uint64_t params[kMaxStepParams];
   std::ranges::copy(action.params, params);
   params[0] = reinterpret_cast<uint64_t>(workspace.data());
@@ -96,6 +99,20 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
     call.rets[0] = Value::of(values.take(plan.outputs[0]));
   else give_results(plan, values.data(), call);
   return true;
+}
+
+// A plan that reads indices needs its call's tensors to report a wrong one, and results with negative strides are
+// copied.
+bool PreparedCall::list(size_t num_tensors, PreparedList& into) const {
+  const bool makes_all = std::ranges::all_of(plan.outputs, [&](uint16_t value) { return value >= plan.num_inputs; });
+  if (num_tensors != plan.num_inputs || !plan.indexed.empty() || !makes_all) return false;
+  into.actions = actions;
+  into.results = plan.outputs;
+  return true;
+}
+
+void PreparedCall::fail(const OpRecord& op, const PreparedAction& action, int64_t status) const {
+  check_status(plan, {&op, nullptr, nullptr, 0}, *action.step, status);
 }
 
 // ---------------------------------------------------------------------------------------- recording
@@ -145,6 +162,7 @@ class Recorder final : public LaunchRecorder {
       if (params[kMode] != 0) return fail();  // a part of a product, whose arguments mean something else
       num_data = 4, num_sizes = 3, num_strides = 8, num_params = 3;
       action.needs_workspace = true;
+      action.dtype = frame_.value(operand(0).value)->dtype;
     } else if (step_->kind == StepKind::Nest) {
       num_strides = dimensions();
       num_sizes = 1 + std::max<size_t>(step_->extents.size(), 1) + num_strides;
@@ -233,6 +251,7 @@ class Recorder final : public LaunchRecorder {
   void add_fill(uint16_t number, const Value& value) {
     PreparedAction& fill = add(PreparedAction::Kind::Fill);
     fill.value = number;
+    fill.dtype = frame_.value(number)->dtype;
     fill.element = element_of(frame_.value(number)->dtype, value);
   }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/call_facts.h"
-#include "kernels/copy.h"
+#include "kernels/prepared_action.h"
 #include "plan/plan.h"
 
 namespace pellucid {
@@ -22,37 +22,13 @@ namespace pellucid {
 class Frame;
 using PreparedCalls = CallCache<struct PreparedCall>;
 
-// A kernel's argument: `offset` bytes from the first element of a value, or null.
-struct PreparedPointer {
-  uint16_t value;
-  int64_t offset;
-};
-constexpr uint16_t kNullPointer = UINT16_MAX;
-
-struct PreparedAction {
-  enum class Kind : uint8_t { Make, Fill, View, Launch };
-  Kind kind = Kind::Make;
-  bool needs_workspace = false;  // Launch: the first parameter is memory of the running thread
-  uint16_t value = 0;            // Make, Fill, View: the value that it defines or fills
-  uint16_t source = 0;           // View
-  DType dtype = DType::Float32;  // Make
-  int64_t offset = 0;            // View: in elements, from the source's first
-  const Step* step = nullptr;    // Launch
-  Element element{};             // Fill
-  KernelRef* kernel = nullptr;   // Launch
-  std::vector<PreparedPointer> pointers;
-  std::optional<Geometry> geometry;     // Make and View: the value's, if a Geometry can hold it
-  std::vector<int64_t> sizes, strides;  // Make and View: otherwise; Launch: the kernel's
-  std::vector<uint64_t> params;
-};
-
-using PreparedActions = std::vector<PreparedAction>;
-
 // The tensors that Make and View define.
 Tensor made_by(const PreparedAction& action);
 Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached);
 // Launches the kernel of a Launch on `values`, which are indexed by the plan's numbers; returns its status.
 int64_t launch(const PreparedAction& action, TensorImpl* const* values);
+// The same on the memory of its pointers.
+int64_t launch(const PreparedAction& action, char* const* data);
 
 struct PreparedCall final : Prepared {
   PreparedCall(const Plan& of, std::shared_ptr<const void> keeps, bool one_tensor, const CallFacts& facts,
@@ -61,6 +37,8 @@ struct PreparedCall final : Prepared {
         is_view(one_tensor && list.size() == 1 && list[0].kind == PreparedAction::Kind::View),
         words(facts.words().begin(), facts.words().end()), actions(std::move(list)) {}
   bool run(OpCall& call, std::span<TensorImpl* const> inputs) const override;
+  bool list(size_t num_tensors, PreparedList& into) const override;
+  void fail(const OpRecord& op, const PreparedAction& action, int64_t status) const override;
 
   const Plan& plan;
   const std::shared_ptr<const void> owner;  // of the plan, if the plan may be dropped

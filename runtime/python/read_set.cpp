@@ -180,10 +180,15 @@ ReadSet::ReadSet(PyObject* entries) {
       if (!made.type_version) raise(ErrorKind::Value, "the interpreter has run out of versions of classes");
     }
     made.parts = parts_of(made);
-    made.first_word = words_.size();
+    Words& words = words_with(made);
+    made.first_word = words.places.size();
     const auto number = static_cast<uint32_t>(entries_.size() - 1);
-    for (const void* place : words_of(made)) words_.push_back({place, word_at(place), number});
-    made.num_words = words_.size() - made.first_word;
+    for (const void* place : words_of(made)) {
+      words.places.push_back(place);
+      words.values.push_back(word_at(place));
+      words.owners.push_back(number);
+    }
+    made.num_words = words.places.size() - made.first_word;
     if (!made.num_words) wordless_.push_back(number);
   }
 }
@@ -194,15 +199,29 @@ bool ReadSet::refresh(uint32_t number) {
   if (!is_same_entry(entry)) return false;
   const std::vector<const void*> places = words_of(entry);
   if (places.size() != entry.num_words) return false;  // of a set that has grown and shrunk
+  Words& words = words_with(entry);
   size_t next = entry.first_word;
-  for (const void* place : places) words_[next++] = {place, word_at(place), number};
+  for (const void* place : places) {
+    words.places[next] = place;
+    words.values[next++] = word_at(place);
+  }
+  return true;
+}
+
+// In order, because refreshing an entry changes its next words.
+bool ReadSet::refresh_changed(const Words& words) {
+  for (size_t k = 0; k < words.places.size(); ++k)
+    if (word_at(words.places[k]) != words.values[k] && !refresh(words.owners[k])) [[unlikely]]
+      return false;
   return true;
 }
 
 bool ReadSet::holds() {
-  for (size_t k = 0; k < words_.size(); ++k)
-    if (word_at(words_[k].at) != words_[k].value && !refresh(words_[k].entry)) [[unlikely]]
-      return false;
+  uint64_t changed = 0;
+  for (size_t k = 0; k < direct_.places.size(); ++k) changed |= word_at(direct_.places[k]) ^ direct_.values[k];
+  if (changed && !refresh_changed(direct_)) [[unlikely]]
+    return false;
+  if (!refresh_changed(indirect_)) return false;
   return std::ranges::all_of(wordless_, [&](uint32_t number) { return is_same_entry(entries_[number]); });
 }
 

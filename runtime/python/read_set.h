@@ -39,20 +39,27 @@ class ReadSet {
     unsigned type_version = 0;
     size_t first_word = 0, num_words = 0;
   };
-  struct Word {
-    const void* at;
-    uint64_t value;
-    uint32_t entry;
+  // Addresses of words, their known values, and the entries that they belong to.
+  struct Words {
+    std::vector<const void*> places;
+    std::vector<uint64_t> values;
+    std::vector<uint32_t> owners;
   };
+  // Words of lists and sets are compared in order: if one has changed, the addresses of the next ones may be stale.
+  // All others have fixed addresses, and are compared in one pass without branches.
+  Words& words_with(const Entry& entry) {
+    return entry.kind == Kind::List || entry.kind == Kind::Set ? indirect_ : direct_;
+  }
   static Kind kind_named(std::string_view name, PyObject* object);
   static std::vector<Object> parts_of(const Entry& entry);
   static bool is_same_entry(const Entry& entry);
   static std::vector<const void*> words_of(const Entry& entry);
   bool refresh(uint32_t number);
+  bool refresh_changed(const Words& words);
   static std::string describe(const Entry& entry);
 
   std::vector<Entry> entries_;
-  std::vector<Word> words_;
+  Words direct_, indirect_;
   std::vector<uint32_t> wordless_;  // entries that are compared in full
 };
 

@@ -9,6 +9,7 @@
 #include "python/read_set.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
+#include "record/program.h"
 #include "record/replay.h"
 
 namespace pellucid::python {
@@ -351,7 +352,7 @@ PyObject* same_as(PyObject* self, PyObject* other) {
       [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
 }
 
-// replay.facts(): (ops, actions, compared objects, runs)
+// replay.facts(): (ops, actions, compared objects, runs, joined ops, bytes of their block)
 PyObject* facts(PyObject* self, PyObject*) {
   return guarded([&] {
     const ReplayObject& known = *as_replay(self);
@@ -359,8 +360,11 @@ PyObject* facts(PyObject* self, PyObject*) {
     Object ops = own(PyList_New(0));
     for (const record::Action& action : actions)
       if (action.op) checked(PyList_Append(ops.get(), to_string(action.op->qualified_name).get()));
-    return checked(Py_BuildValue("(OnnL)", ops.get(), static_cast<Py_ssize_t>(actions.size()),
-                                 static_cast<Py_ssize_t>(known.reads->size()), known.runs));
+    const record::Program* program = known.replay->program();
+    return checked(Py_BuildValue("(OnnLnn)", ops.get(), static_cast<Py_ssize_t>(actions.size()),
+                                 static_cast<Py_ssize_t>(known.reads->size()), known.runs,
+                                 static_cast<Py_ssize_t>(program ? program->num_ops() : 0),
+                                 static_cast<Py_ssize_t>(program ? program->block_bytes() : 0)));
   });
 }
 
@@ -435,7 +439,7 @@ PyMethodDef replay_methods[] = {
     {"run", run_alone, METH_O, "run(args): the result in a tuple; None: Python must run the call."},
     {"difference", difference, METH_NOARGS, "The first difference of Python's objects, or None."},
     {"same_as", same_as, METH_O, "Whether another replay has the same actions on the same tensors."},
-    {"facts", facts, METH_NOARGS, "(ops, actions, compared objects, runs)"},
+    {"facts", facts, METH_NOARGS, "(ops, actions, compared objects, runs, joined ops, bytes of their block)"},
     {},
 };
 PyMethodDef reads_methods[] = {

@@ -115,6 +115,7 @@ Capture::View Capture::view_of(const TensorImpl& tensor) {
 }
 
 Slot Capture::add_slot(SlotOrigin origin, const TensorImpl& tensor) {
+  origin.dtype = tensor.dtype;
   recipe_.slots.push_back(origin);
   views_.push_back(view_of(tensor));
   return static_cast<Slot>(views_.size() - 1);

@@ -30,6 +30,7 @@ struct SlotOrigin {
   enum class Kind : uint8_t { Argument, Held, Gradient, Made };
   Kind kind;
   uint32_t number = 0;  // of the argument or of the held tensor
+  DType dtype = DType::Float32;
 };
 
 struct Action {

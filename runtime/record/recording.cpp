@@ -1,12 +1,13 @@
 // Recording: which calls become nodes of the segment, with which operands and results.
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "autograd/handler.h"
+#include "core/allocator.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
-#include "core/inline_storage.h"
 #include "core/owned_results.h"
 #include "kernels/gather.h"
 #include "kernels/layout.h"
@@ -111,10 +112,19 @@ bool Recorder::has_memory_alone(const TensorImpl& self) const {
   if (self.flags & TensorImpl::kNoMemory || !storage.host || storage.deleter || storage.escaped) return false;
   const bool is_whole = self.offset == 0 && static_cast<size_t>(self.numel) * item_size(self.dtype) == storage.nbytes &&
                         is_non_overlapping_and_dense(self.shape(), self.stride());
-  if (!is_whole || storage.size_class < 0 || storage.nbytes <= kInlineStorage) return false;
+  if (!is_whole || storage.size_class < 0) return false;
   const auto readers =
       std::ranges::count(segment_->inputs, self.storage, [](const Input& in) { return in.storage.get(); });
   return storage.refs.load(std::memory_order_acquire) == 1 + readers && storage.awaited.load() == readers;
+}
+
+// Small memory is copied: it is a part of its storage.
+static void move_or_copy_memory(Storage& from, Storage& to) {
+  if (move_memory(from, to)) return;
+  void* block = allocate_block(to.nbytes, size_class(to.nbytes));
+  std::memcpy(block, from.host, to.nbytes);
+  fill_storage(to, block);
+  empty_storage(from);
 }
 
 // Moves the tensor's memory to an input of the segment, which its recorded readers read from then on.
@@ -126,7 +136,7 @@ Operand Recorder::take_memory(TensorImpl& self) {
     taken->awaited.fetch_add(1, std::memory_order_relaxed);
     input.storage = Ref<Storage>::share(taken.get());
   }
-  move_memory(*self.storage, *taken);
+  move_or_copy_memory(*self.storage, *taken);
   const Operand operand = operand_of(*tensor_of(*taken, self.shape(), self.stride(), 0, self.dtype));
   self.flags |= TensorImpl::kNoMemory;
   return operand;

@@ -11,16 +11,15 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/owned_results.h"
+#include "record/program.h"
 
 namespace pellucid::record {
 namespace {
 
 // All facts but the existence of the tensor's Python object, which may change.
 constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kPythonState} << 16);
-
-bool is_owned(const SlotOrigin& origin) {
-  return origin.kind == SlotOrigin::Kind::Made || origin.kind == SlotOrigin::Kind::Gradient;
-}
+// In its second run, an action lets the op's handler prepare the call.
+constexpr uint8_t kPreparedRun = 1;
 
 }  // namespace
 
@@ -143,6 +142,7 @@ const char* Conditions::broken_by_call() const {
 }
 
 Replay::Replay(Recipe recipe, Conditions conditions) : recipe_(std::move(recipe)), conditions_(std::move(conditions)) {}
+Replay::~Replay() = default;
 
 bool Replay::is_current() const {
   return std::ranges::all_of(recipe_.actions, [](const Action& action) {
@@ -150,9 +150,17 @@ bool Replay::is_current() const {
   });
 }
 
+// Made at the beginning of the third run: an op is prepared in its second.
+const Program* Replay::program_of_run() const {
+  constexpr int kJoinedRun = kPreparedRun + 1;
+  if (runs_ <= kJoinedRun && runs_++ == kJoinedRun) program_ = Program::join(recipe_, conditions_.held());
+  return program_.get();
+}
+
 Replay::Run::Run(const Replay& replay, std::span<TensorImpl* const> arguments)
-    : replay_(replay), values_(replay.recipe_.slots.size()) {
-  for (size_t k = 0; k < values_.size(); ++k) {
+    : replay_(replay), program_(replay.program_of_run()),
+      values_(replay.recipe_.slots.size() + (program_ ? program_->num_extra() : 0)) {
+  for (size_t k = 0; k < replay.recipe_.slots.size(); ++k) {
     const SlotOrigin& origin = replay.recipe_.slots[k];
     switch (origin.kind) {
       case SlotOrigin::Kind::Argument: values_[k] = arguments[origin.number]; break;
@@ -165,30 +173,39 @@ Replay::Run::Run(const Replay& replay, std::span<TensorImpl* const> arguments)
 
 Replay::Run::~Run() {
   for (size_t k = 0; k < values_.size(); ++k)
-    if (values_[k] && is_owned(replay_.recipe_.slots[k])) Tensor::adopt(values_[k]);
+    if (values_[k] && is_owned(k)) Tensor::adopt(values_[k]);
+}
+
+bool Replay::Run::is_owned(size_t tensor) const {
+  if (tensor >= replay_.recipe_.slots.size()) return true;
+  const SlotOrigin::Kind kind = replay_.recipe_.slots[tensor].kind;
+  return kind == SlotOrigin::Kind::Made || kind == SlotOrigin::Kind::Gradient;
 }
 
 void Replay::Run::set(Slot slot, Tensor tensor) { values_[slot] = tensor.leak(); }
 
 void Replay::Run::run() {
   const ExcludeKeys below(kHistoryKeys);
+  if (program_) return program_->run(*this);
   for (const Action& action : replay_.recipe_.actions) {
-    switch (action.kind) {
-      case Action::Kind::Call: call(action); break;
-      case Action::Kind::View: view(action); break;
-      case Action::Kind::Make: {
-        Tensor made = empty_strided(action.sizes, action.strides, action.dtype);
-        std::memcpy(made->storage->host, action.bytes.data(), action.bytes.size());
-        set(action.slot, std::move(made));
-        break;
-      }
-      case Action::Kind::Gradient:
-        has_effects_ = true;
-        set_grad(*replay_.conditions_.held()[action.leaf],
-                 action.slot == kNoSlot ? Tensor() : Tensor::share(values_[action.slot]));
-        break;
-    }
+    perform(action);
     for (const Slot slot : action.released) Tensor::adopt(std::exchange(values_[slot], nullptr));
+  }
+}
+
+void Replay::Run::perform(const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::Call: return call(action);
+    case Action::Kind::View: return view(action);
+    case Action::Kind::Make: {
+      Tensor made = empty_strided(action.sizes, action.strides, action.dtype);
+      std::memcpy(made->storage->host, action.bytes.data(), action.bytes.size());
+      return set(action.slot, std::move(made));
+    }
+    case Action::Kind::Gradient:
+      has_effects_ = true;
+      set_grad(*replay_.conditions_.held()[action.leaf],
+               action.slot == kNoSlot ? Tensor() : Tensor::share(values_[action.slot]));
   }
 }
 
@@ -200,9 +217,6 @@ void Replay::Run::view(const Action& action) {
 }
 
 namespace {
-
-// In its second run, an action lets the op's handler prepare the call.
-constexpr uint8_t kPreparedRun = 1;
 
 void run_action(const Action& action, OpCall& call, std::span<TensorImpl* const> tensors) {
   if (action.prepared && action.prepared->run(call, tensors)) [[likely]]

@@ -1,7 +1,8 @@
 // Replay: a call of a compiled callable, repeated as the list of actions of a Capture.
 //
 // It has the call's effects on tensors: the same ops in the same order with the same kernels, and the same gradients of
-// leaves. It leaves out Python, backward graphs that the call itself consumed, and the dispatch of each op.
+// leaves. It leaves out Python, backward graphs that the call itself consumed, and the dispatch of each op; from the
+// third run on, also tensors for intermediate results (record/program.h).
 // python/replays.cpp decides whether Python would do the same again. Conditions compares tensors and the thread's
 // state.
 #pragma once
@@ -73,14 +74,20 @@ class Conditions {
   bool were_apart_ = true;    // whether no gradient shared memory with another or with a held tensor
 };
 
+class Program;
+
 class Replay {
  public:
   Replay(Recipe recipe, Conditions conditions);
+  ~Replay();
 
   const Recipe& recipe() const { return recipe_; }
   const Conditions& conditions() const { return conditions_; }
   // Whether no kernel was registered or removed since the capture.
   bool is_current() const;
+
+  // Null before the third run, and if there is none.
+  const Program* program() const { return program_.get(); }
 
   // The tensors of one run.
   class Run {
@@ -95,11 +102,18 @@ class Replay {
     bool has_effects() const { return has_effects_; }
     TensorImpl& at(Slot slot) const { return *values_[slot]; }
 
+    // For Program: the tensors of slots, which are owned unless they existed before, then those that the program adds.
+    TensorImpl** tensors() { return values_.data(); }
+    void note_effect() { has_effects_ = true; }
+    void perform(const Action& action);
+
    private:
+    bool is_owned(size_t tensor) const;
     void call(const Action& action);
     void view(const Action& action);
     void set(Slot slot, Tensor tensor);
     const Replay& replay_;
+    const Program* const program_;  // null: the actions run one by one
     std::vector<TensorImpl*> values_;
     bool has_effects_ = false;
   };
@@ -108,8 +122,14 @@ class Replay {
   void end() const { is_busy_.store(false, std::memory_order_release); }
 
  private:
+  // The program, once it can be made.
+  const Program* program_of_run() const;
+
   const Recipe recipe_;
   const Conditions conditions_;
+  // Written by the run in progress.
+  mutable std::unique_ptr<const Program> program_;
+  mutable int runs_ = 0;
   mutable std::atomic<bool> is_busy_{false};
 };
 

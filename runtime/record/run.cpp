@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
+#include <ctime>
+#include <functional>
+#include <numeric>
 
 #include "core/allocator.h"
+#include "core/inline_storage.h"
 #include "core/inline_vector.h"
+#include "core/thread_pool.h"
 #include "kernels/gather.h"
 #include "kernels/nest.h"
 #include "record/anchored.h"
@@ -61,7 +65,8 @@ class ResultBlocks {
 class Planner {
  public:
   Planner(const Segment& segment, SegmentPlan& plan)
-      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), is_alone_(segment.nodes.size()) {
+      : segment_(segment), plan_(plan), needed_(segment.nodes.size()), is_alone_(segment.nodes.size()),
+        reach_(segment.nodes.size()) {
     for (size_t n = 0; n < segment.nodes.size(); ++n) is_alone_[n] = segment.nodes[n].is_alone;
   }
 
@@ -105,6 +110,12 @@ class Planner {
   void find_needed() {
     for (size_t n = segment_.nodes.size(); n-- > 0;) {
       const Node& node = segment_.nodes[n];
+      reach_[n] = std::max(reach_[n], segment_.spaces[node.space].numel);
+      for (const Operand& operand : segment_.operands_of(node))
+        if (operand.is_value) {
+          int64_t& reach = reach_[segment_.values[operand.number].node];
+          reach = std::max(reach, reach_[n]);
+        }
       for (int k = 0; k < node.num_values; ++k)
         needed_[n] = needed_[n] || plan_.live[static_cast<size_t>(node.first_value + k)];
       if (!needed_[n]) continue;
@@ -137,13 +148,13 @@ class Planner {
       const Value& value = segment_.values[operand.number];
       const auto made = static_cast<size_t>(group_of_[value.node]);
       const Group& group = plan_.groups[made];
-      const bool may_join = group.anchor >= 0 ? takes_more(group) : value.space == node.space;
+      const bool may_join = group.anchor >= 0 ? takes(group, n) : value.space == node.space;
       first = std::max(first, may_join ? made : made + 1);
     }
     for (int k = 0; k < node.num_values; ++k) live += plan_.live[static_cast<size_t>(node.first_value + k)];
     size_t chosen = plan_.groups.size();
     for (size_t g = chosen; g-- > first;)
-      if (reads(node, g) || (plan_.groups[g].anchor < 0 && plan_.groups[g].space == node.space)) {
+      if (reads(n, g) || (plan_.groups[g].anchor < 0 && plan_.groups[g].space == node.space)) {
         if (outputs_[g] + live <= kMaxGroupOutputs && inputs_with(node, g).size() <= kMaxGroupInputs) chosen = g;
         break;
       }
@@ -180,14 +191,28 @@ class Planner {
     plan_.groups[chosen].anchor = static_cast<int>(n);
   }
 
-  bool takes_more(const Group& group) const {
-    return !is_alone_[static_cast<size_t>(group.anchor)] && group.nodes.size() < kMaxAnchoredNodes;
+  // Whether the group's anchor may be grouped with the node. What follows from the anchor's sums alone, such as running
+  // statistics, saves no pass over its elements.
+  bool takes(const Group& group, size_t n) const {
+    return !is_alone_[static_cast<size_t>(group.anchor)] && group.nodes.size() < kMaxAnchoredNodes &&
+           reach_[n] >= numel_of_anchor(group);
+  }
+  int64_t numel_of_anchor(const Group& group) const {
+    const Node& anchor = segment_.nodes[static_cast<size_t>(group.anchor)];
+    int64_t numel = segment_.spaces[anchor.space].numel;
+    for (const Operand& operand : segment_.operands_of(anchor)) numel = std::max(numel, numel_of(operand));
+    return numel;
+  }
+  int64_t numel_of(const Operand& operand) const {
+    if (operand.is_value) return segment_.spaces[segment_.values[operand.number].space].numel;
+    const Input& input = segment_.inputs[operand.number];
+    return std::accumulate(input.sizes, input.sizes + input.ndim, int64_t{1}, std::multiplies<>());
   }
 
-  // Whether the group has an anchor that may be grouped and the node reads a value of it.
-  bool reads(const Node& node, size_t g) const {
-    if (plan_.groups[g].anchor < 0 || !takes_more(plan_.groups[g])) return false;
-    return std::ranges::any_of(segment_.operands_of(node), [&](const Operand& operand) {
+  // Whether the group has an anchor that may be grouped with the node, which reads a value of it.
+  bool reads(size_t n, size_t g) const {
+    if (plan_.groups[g].anchor < 0 || !takes(plan_.groups[g], n)) return false;
+    return std::ranges::any_of(segment_.operands_of(segment_.nodes[n]), [&](const Operand& operand) {
       return operand.is_value && group_of_[segment_.values[operand.number].node] == static_cast<int>(g);
     });
   }
@@ -223,6 +248,7 @@ class Planner {
   const Segment& segment_;
   SegmentPlan& plan_;
   std::vector<bool> needed_, is_alone_;
+  std::vector<int64_t> reach_;  // per node: the most elements of its space and those of what follows from it
   std::vector<int> group_of_;
   std::vector<size_t> outputs_;  // per group: the number of live values
 };
@@ -242,9 +268,9 @@ class SegmentRun {
   std::vector<int64_t> run_and_time() {
     std::vector<int64_t> times;
     for (size_t n = 0; n < segment_.nodes.size(); ++n) {
-      const auto start = std::chrono::steady_clock::now();
+      const int64_t start = working_time();
       run_one(static_cast<uint16_t>(n));
-      times.push_back((std::chrono::steady_clock::now() - start).count());
+      times.push_back(working_time() - start);
     }
     return times;
   }
@@ -327,7 +353,7 @@ class SegmentRun {
   // The memory that the value may overwrite because no op after `position` reads it; null: allocate. The op itself may
   // read it, element by element: a different view would be another input of that storage.
   Storage* overwritten_by(const Value& value, int position) const {
-    if (value.taken < 0 || !writes_in_place_) return nullptr;
+    if (value.taken < 0 || !writes_in_place_ || value.nbytes <= kInlineStorage) return nullptr;  // small memory stays
     const auto input = static_cast<size_t>(value.taken);
     Storage& former = *segment_.inputs[input].storage;
     if (former.refs.load(std::memory_order_acquire) != 1) return nullptr;
@@ -452,6 +478,12 @@ const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   Planner(segment, *made).plan();
   place = std::move(made);
   return *place;
+}
+
+int64_t working_time() {
+  timespec now;
+  clock_gettime(num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
 std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan) {

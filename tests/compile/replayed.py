@@ -308,7 +308,7 @@ def call(function, x):
         return f"{type(error).__name__}: {error}"
 
 
-def history(seed, compiles, calls=24):
+def history(seed, compiles, calls=30):
     """What is observed after each call of a random function; the number of replays."""
     draw = random.Random(seed)
     World.helper.__defaults__ = (0.5,)
@@ -317,11 +317,11 @@ def history(seed, compiles, calls=24):
     if compiles:
         function = torch.compile(function, options={"replay": "always"})
     seen = []
-    change = 7  # calls before the first change
+    change = 9  # calls before the first change; the third replay joins its ops
     replays = {}
     for number in range(calls):
         torch.manual_seed(seed + number)
-        x = argument(draw, world) if number > 6 else torch.randn(SIZE, SIZE)
+        x = argument(draw, world) if number > 8 else torch.randn(SIZE, SIZE)
         result = call(function, x)
         seen.append(observed(world, result, x))
         if compiles:
@@ -329,7 +329,7 @@ def history(seed, compiles, calls=24):
                 replays[replay] = replay.facts()[3]
         if number >= change:
             draw.choice((*CHANGES, lambda *_: move()))(world, draw, namespace)
-            change += draw.choice((1, 5, 6))
+            change += draw.choice((1, 5, 9))
     return seen, sum(replays.values())
 
 

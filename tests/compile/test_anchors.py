@@ -153,3 +153,17 @@ def test_a_result_before_a_norm_is_written_in_its_pass():
     actual = dict(fused_groups(kept, *tensors(3)))
     (state,) = [s for ops, s in actual.items() if "aten::layer_norm" in ops]
     assert "passes" not in state and "bits" not in state
+
+
+def test_running_statistics_stay_out_of_the_group_of_their_norm():
+    x = torch.randn(16, 32, 24, 24)
+    eager, norm = (torch.nn.BatchNorm2d(32) for _ in range(2))
+    compiled = torch.compile(lambda x: F.relu(norm(x)))
+    for _ in range(5):
+        assert bits(compiled(x)) == bits(F.relu(eager(x)))
+        background.wait(120)
+        for name, state in norm.state_dict().items():
+            other = eager.state_dict()[name]
+            assert torch.equal(state, other) and state._version == other._version
+    groups = [g.ops for g in torch.explain(compiled).groups]
+    assert ("pellucid::_batch_norm_with_batch", "aten::relu") in groups

@@ -240,3 +240,47 @@ def test_what_follows_a_write_finds_it(name):
         assert version == own_version
         for a, b in zip(expected, own, strict=True):
             assert torch.equal(a, b) and a.dtype == b.dtype
+
+
+def small_writes(x, kept, read):
+    """Writes recorded values to ten elements, whose memory is a part of the storage."""
+    mean = (x * 2 + 1).mean(0)
+    kept.lerp_(mean[:10] if read == "view" else mean, 0.5)
+    if read == "during":
+        return kept.numpy().copy().sum() + kept.sum()
+    kept.add_(mean).mul_(2)
+    if read == "unread":
+        kept = mean * 3
+    elif read == "copied":
+        return copy.deepcopy(kept), kept.clone() + 1
+    elif read == "raised":
+        try:
+            return kept @ torch.ones(3)
+        except RuntimeError:
+            return kept - 1
+    return kept * 2, mean
+
+
+@pytest.mark.parametrize(
+    "read", ["after", "during", "view", "unread", "copied", "raised", "aliased"]
+)
+def test_writes_to_small_memory(read):
+    x = torch.randn(16384, 10)
+    eager = [torch.ones(10), None]
+    own = [torch.ones(10), None]
+    if read == "aliased":
+        eager[1], own[1] = eager[0][2:4], own[0][2:4]
+    compiled = torch.compile(small_writes)
+    for _ in range(6):
+        expected = small_writes(x, eager[0], read)
+        found = compiled(x, own[0], read)
+        background.wait(60)
+        for a, b in zip(expected, found, strict=True) if read != "during" else ():
+            assert torch.equal(a, b)
+        assert torch.equal(eager[0], own[0]) and eager[0]._version == own[0]._version
+        assert (
+            read == "during" or own[0].numpy().tobytes() == eager[0].numpy().tobytes()
+        )
+        if read in ("after", "copied"):
+            own[0], eager[0] = own[0].clone(), eager[0].clone()
+    assert read != "aliased" or torch.equal(own[1], own[0][2:4])

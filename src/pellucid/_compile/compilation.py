@@ -9,14 +9,13 @@ run without one and some are tried again, so that a compiled callable is never s
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any, Final, NamedTuple
 
 from pellucid import _C
 from pellucid._compile import background, state
 from pellucid._compile.replays import Replayer
 from pellucid._compile.settings import Settings
-from pellucid._compile.trial import Trial
+from pellucid._compile.trial import Trial, working_time
 
 # Calls with too little to group before calls run without a region, and for how many.
 _PATIENCE: Final = 4
@@ -85,14 +84,14 @@ class Compilation(_C.CompilationBase):
         if trial and trial.is_without_region() and _C._region_depth() == 0:
             return self._run_without_region(trial, fn, args, kwargs)
         before = _C._recording_counts()
-        start = perf_counter_ns()
+        start = working_time() if trial else 0
         _C._enter_region(self.settings.fullgraph)
         try:
             return fn(*args, **kwargs)
         finally:
             _C._leave_region()
             if _C._region_depth() == 0:
-                time = perf_counter_ns() - start
+                time = working_time() - start if trial else None
                 self._learn(before, _C._recording_counts(), time)
 
     def _backend(self) -> Any:
@@ -126,13 +125,13 @@ class Compilation(_C.CompilationBase):
     def _run_without_region(
         self, trial: Trial, fn: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
-        start = perf_counter_ns()
+        start = working_time()
         result = fn(*args, **kwargs)
-        trial.add(perf_counter_ns() - start, without=True)
+        trial.add(working_time() - start, without=True)
         return result
 
     def _learn(
-        self, before: tuple[int, ...], after: tuple[int, ...], time: int
+        self, before: tuple[int, ...], after: tuple[int, ...], time: int | None
     ) -> None:
         if self.settings.fullgraph:  # only a region detects reads of values
             return
@@ -146,12 +145,14 @@ class Compilation(_C.CompilationBase):
             self.fruitless = _PATIENCE - 1
             self._leave_alone()
 
-    def _continue_trial(self, time: int) -> None:
+    def _continue_trial(self, time: int | None) -> None:
         """Records that a call in a region with enough to group took ``time``
-        nanoseconds.
+        nanoseconds; None if it was not timed.
         """
         trial = self.trial
         if trial:
+            if time is None:  # another thread began the trial meanwhile
+                return
             trial.add(time, without=False)
             if trial.is_done():
                 self._judge(trial)

@@ -13,12 +13,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any, Final
 
 from pellucid import _C, Tensor
 from pellucid._compile.read_set import Reads, Unreadable, Watch
-from pellucid._compile.trial import Trial
+from pellucid._compile.trial import Trial, working_time
 
 _WARM_UP: Final = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
@@ -136,13 +135,13 @@ class Replayer:
         """Alternates Python and the replay, and keeps the faster one."""
         trial = self._trial
         by_python = trial.is_without_region()
-        start = perf_counter_ns()
+        start = working_time()
         found = None if by_python else replay.run(args)
         if found is None and not by_python:
             self._fail("the call's read set has changed")
             return fn(*args)
         result = fn(*args) if found is None else found[0]
-        trial.add(perf_counter_ns() - start, without=by_python)
+        trial.add(working_time() - start, without=by_python)
         if trial.is_done():
             if trial.is_won():
                 self._publish(replay)

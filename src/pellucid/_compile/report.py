@@ -91,10 +91,12 @@ class CompilationReport:
                 yield f"group {group.number}: {group.state}: {ops}"
 
     def _replay_lines(self) -> Iterator[str]:
-        for number, (ops, actions, objects, runs) in enumerate(self.replays):
+        for number, replay in enumerate(self.replays):
+            ops, actions, objects, runs, joined, nbytes = replay
             yield (
                 f"replay {number}: {runs} calls ran {len(ops)} ops in {actions} "
-                f"actions without Python, which would read {objects} objects"
+                f"actions without Python, which would read {objects} objects; "
+                f"{joined} ops are launches in one block of {nbytes} bytes"
             )
         if self.no_replay:
             yield f"no replay of the last call that was analysed: {self.no_replay}"
