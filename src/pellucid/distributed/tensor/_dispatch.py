@@ -317,7 +317,7 @@ def _entries(mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> tuple[Step, .
 def _localise(
     call: _Call, args: Any, kwargs: Any, numbers: dict[str, int]
 ) -> dict[str, Any]:
-    """Replaces sizes of the full tensor by those of shards; the new arguments, by name."""
+    """The new arguments by name: sizes of the full tensor become those of shards."""
     changed: dict[str, Any] = {}
     for number, size in numbers.items():
         name, _, element = number.partition("[")
