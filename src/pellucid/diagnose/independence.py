@@ -55,7 +55,7 @@ def _follow(node: ast.stmt, bound: set[str], totals: set[str], reads: set[str]) 
                 _read(node.value, bound, reads)
                 if not _written_or_bound(target, bound, totals, reads):
                     return False
-        return True
+        return not _changes_outside(node.value, bound)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return _called(node.value, bound, totals, reads)
     if isinstance(node, ast.If | ast.With | ast.For | ast.While | ast.Try):
