@@ -278,7 +278,7 @@ class _Body:
 
     @property
     def kind(self) -> str:
-        """The op's kind: that of its steps that are no loops."""
+        """The op's kind: a stage may have scans or library routines."""
         steps = [self.source.flat.steps[place].node for place in self.stage.steps]
         found = {node.primitive.name for node in steps} & {SCAN.name, LIBRARY.name}
         if len(found) > 1:
