@@ -58,7 +58,23 @@ LINE, PLANE, SOLID = waves(1, 2, 6), waves(1, 2, 5, 6), waves(1, 1, 4, 5, 3)
 FIELDS = waves(2, 8, 5, 6)  # images of 8 channels, and boxes in them
 REGIONS = np.array([[0, 0.4, 0.3, 4.6, 3.9], [1, 1.2, 0.7, 5.1, 4.4]])
 BOXES = np.array([[0, 0, 4, 4], [1, 1, 4, 5], [3, 3, 7, 7], [0, 0, 4, 3.5]])
+SUMS = np.arange(-3, 3, dtype=np.int32).reshape(2, 3)
+BYTES = np.arange(-12, 12, dtype=np.int8)
+NIBBLES = np.arange(100, 108, dtype=np.uint8).reshape(2, 4)
 GIVEN = {  # where the schema does not tell what fits together
+    "pellucid::_quantize": [(RAMP, np.array(20.0), np.array(3), False, "int8")],
+    "pellucid::_requantize": [
+        (SUMS, SUMS[0], RAMP[:, 0].repeat(2)[:3], RAMP[:, 0], 3, 1, -128, "int8")
+    ],
+    "pellucid::_scale_sums": [(SUMS, SUMS[0], RAMP[:, 0], RAMP[:, 1], 3)],
+    "pellucid::_scale_products": [(SUMS, RAMP[:2, 0], RAMP[:, 0], RAMP[:, 1])],
+    "pellucid::_byte_windows": [
+        (BYTES.reshape(1, 2, 3, 4), [2, 2], [1, 1], [1, 0], [1, 1], [3, 2], 5)
+    ],
+    "pellucid::_int8_rows": [(RAMP.T, BYTES.reshape(8, 3), RAMP[:, 0].repeat(3)[:8])],
+    "pellucid::_int4_rows": [
+        (np.linspace(-1, 1, 8).reshape(1, 8), NIBBLES, np.ones((2, 2, 2)))
+    ],
     "pellucid::_roi_align": [
         (FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True, False),
         (FIELDS, REGIONS, 0.9, 2, 3, 2, 2, False, True),
