@@ -37,7 +37,6 @@ def scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_ac
     "Tensor? bias, ScalarType? out_dtype, int[] contraction_dim=[], "
     "bool use_fast_accum=False) -> Tensor",
     method=False,
-    function=False,
     out=True,
     seen=True,
 )

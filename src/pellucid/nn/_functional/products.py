@@ -71,7 +71,7 @@ def scaled_mm(
     per matrix (``TensorWise``) or one per row of ``mat_a`` and per column of ``mat_b``
     (``RowWise``); others raise a ValueError.
     """
-    result: Tensor = pellucid.ops.aten._scaled_mm_v2(
+    result: Tensor = pellucid._scaled_mm_v2(
         mat_a,
         mat_b,
         *(_listed(x) for x in (scale_a, scale_recipe_a, swizzle_a)),
