@@ -16,12 +16,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tools" / "libraries" / "programs"
 STAND_INS = ROOT / "tools" / "libraries" / "torch_side"
 TABLE = ROOT / "docs" / "libraries.md"
+RECORDS = ROOT / "tools" / "libraries" / "programs.json"
 LIMIT = 580.0  # seconds of one program
 TOLERANCE = 2e-3
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
@@ -30,8 +31,8 @@ _HEAD = """\
 
 Programs of `tools/libraries/programs`, each run with the library as installed from the
 package index, on Pellucid and on PyTorch at equal seeds. A line agrees if its words
-are the same and its numbers differ by less than 0.2 %. Written by
-`tools/check_libraries.py`.
+are the same and its numbers differ by less than 0.2 %. Recorded by
+`tools/check_libraries.py` for the programs that it runs.
 
 | library | version | program | lines | agree | what differs |
 |---|---|---|---|---|---|
@@ -97,36 +98,48 @@ def version_of(python: str, library: str) -> str:
     return done.stdout.strip() or "-"
 
 
-def row(python: str, torch: str, program: Path) -> str:
-    """One line of the table."""
-    library, _, what = program.stem.partition("_")
+def checked(python: str, torch: str, program: Path) -> dict[str, Any]:
+    """The outcome of a program on both sides, as a record."""
+    library = program.stem.partition("_")[0]
     own, failure = printed(python, program)
     other, its_failure = printed(python, program, torch)
     note = f"PyTorch: {its_failure}" if its_failure else failure
     result = compared(own, other, note)
-    cells = (library, version_of(python, library), what, *result)
+    return {"version": version_of(python, library), **result._asdict()}
+
+
+def records(path: Path) -> dict[str, dict[str, Any]]:
+    """What was recorded of each program, or of each suite."""
+    found: dict[str, dict[str, Any]] = json.loads(path.read_text())
+    return found
+
+
+def line(*cells: Any) -> str:
     return f"| {' | '.join(str(c).replace('|', '/') for c in cells)} |\n"
+
+
+def programs() -> str:
+    """The rows of the programs' table."""
+    rows = []
+    for name, found in sorted(records(RECORDS).items()):
+        library, _, what = name.partition("_")
+        counts = (found[k] for k in ("lines", "agreeing", "note"))
+        rows.append(line(library, found["version"], what, *counts))
+    return "".join(rows)
 
 
 def suites() -> str:
     """The table of what check_suites.py recorded."""
     rows = []
-    for name, found in json.loads(
-        (ROOT / "tools/libraries/suites.json").read_text()
-    ).items():
-        left = "; ".join(found["left"])
-        cells = (
-            name,
-            *(found[k] for k in ("version", "tests", "passed", "agree")),
-            left,
-        )
-        rows.append(f"| {' | '.join(str(c).replace('|', '/') for c in cells)} |\n")
+    for name, found in records(ROOT / "tools/libraries/suites.json").items():
+        counts = (found[k] for k in ("version", "tests", "passed", "agree"))
+        rows.append(line(name, *counts, "; ".join(found["left"])))
     return _SUITES + "".join(rows)
 
 
-def write_table(rows: str) -> None:
-    """The page, with these rows of the programs."""
-    TABLE.write_text(_HEAD + rows + suites())
+def write_table() -> None:
+    """The page, from both records."""
+    TABLE.write_text(_HEAD + programs() + suites())
 
 
 def main() -> int:
@@ -135,13 +148,14 @@ def main() -> int:
     parser.add_argument("--torch", required=True, help="the folder that has PyTorch")
     parser.add_argument("names", nargs="*", help="programs; all without any")
     arguments = parser.parse_args()
-    rows = []
+    held = records(RECORDS)
     for program in sorted(PROGRAMS.glob("*.py")):
         if not arguments.names or program.stem in arguments.names:
-            rows.append(row(arguments.own, arguments.torch, program))
-            print(rows[-1], end="", flush=True)
-    if not arguments.names:
-        write_table("".join(rows))
+            found = checked(arguments.own, arguments.torch, program)
+            held[program.stem] = found
+            print(program.stem, found, flush=True)
+            RECORDS.write_text(json.dumps(held, indent=1, sort_keys=True) + "\n")
+    write_table()
     return 0
 
 

@@ -65,7 +65,7 @@ LEFT_OUT = """
 WANTS = (
     "Could not run",
     "does not support automatic differentiation",
-    "the derivative for",
+    "derivative for",
     "MKL FFT error",
 )
 SAVES_MORE = "modified by an inplace operation"
@@ -457,9 +457,12 @@ def asked(tensor: Any, name: str) -> Any:
         return type(error).__name__
 
 
-def difference(theirs: Any, ours: Any, is_alone: bool = False) -> str:
+def difference(
+    theirs: Any, ours: Any, is_alone: bool = False, accuracy: str = ""
+) -> str:
     """The difference between PyTorch's result and ours; empty if there is none.
-    ``is_alone``: nothing else uses its memory.
+    ``is_alone``: nothing else uses its memory. ``accuracy``: the dtype whose rounding
+    is allowed, by default the result's own.
     """
     if is_tensor(theirs) != is_tensor(ours):
         return f"type {type(theirs).__name__} | {type(ours).__name__}"
@@ -482,7 +485,7 @@ def difference(theirs: Any, ours: Any, is_alone: bool = False) -> str:
     if theirs._is_view() != ours._is_view() and not is_hidden:
         return f"_is_view {theirs._is_view()} | {ours._is_view()}"
     arrays = [array_of(x, s) for x, s in zip((theirs, ours), SIDES, strict=True)]
-    return "" if close(*arrays, dtypes[0]) else "values"
+    return "" if close(*arrays, accuracy or dtypes[0]) else "values"
 
 
 def attempt(step: Step, side: Any, pool: list[Any]) -> tuple[Any, Exception | None]:
@@ -607,9 +610,12 @@ def gradients(maker: Maker, lines: list[str]) -> Any:
             why,
             lines,
         )
+    # PyTorch computes parts of a gradient in the least accurate operand's dtype.
+    dtypes = [str(x.dtype).rpartition(".")[2] for x in maker.pools[0]]
+    coarsest = max(dtypes, key=lambda name: TOLERANCE.get(name, 0.0))
     for a, b in zip(*found, strict=True):
         what = "None" if (a is None) != (b is None) else ""
-        what = what or ("" if a is None else difference(a, b))
+        what = what or ("" if a is None else difference(a, b, accuracy=coarsest))
         what = "" if what.startswith("_is_view") else what
         if what:
             return "gradient", what, short(a, b), lines

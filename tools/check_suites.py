@@ -6,8 +6,8 @@
 
 FOLDER is a checkout of the library without its package, so that the installed one is
 tested. A test that ends alike on both sides agrees. The result is recorded in
-tools/libraries/suites.json, from which check_libraries.py writes its second table.
-Development only.
+tools/libraries/suites.json, from which the second table of docs/libraries.md is
+written. Development only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from check_libraries import write_table
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = ROOT / "tools" / "libraries"
@@ -104,6 +106,7 @@ def main() -> int:
         arguments.name,
         {"version": version_of(arguments.own, arguments.name), **result},
     )
+    write_table()
     print(result)
     return 0
 

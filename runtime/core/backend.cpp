@@ -74,6 +74,7 @@ int current_device(DeviceType type) { return find_backend(type) ? current[slot_o
 
 Device with_index(Device device) {
   Backend* const backend = find_backend(device.type);
+  if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) return {device.type};
   if (!backend) return device;
   if (device.index < 0) return {device.type, current[slot_of(device.type)]};
   if (const int count = backend->device_count(); device.index >= count)

@@ -78,7 +78,8 @@ DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, 
 Backend* find_backend(DeviceType type);  // null: the type has no backend
 Backend& backend_of(Device device);      // raises if the device is absent
 
-// Fills in the index: `twin` becomes the thread's current device of that type. Raises for a device that does not exist.
+// The device as tensors have it: `twin` becomes the thread's current device of that type, and the CPU has no index.
+// Raises for a device that does not exist.
 Device with_index(Device device);
 int current_device(DeviceType type);
 void set_current_device(Device device);

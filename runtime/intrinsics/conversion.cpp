@@ -49,9 +49,11 @@ bool means_format(const TensorImpl& self, MemoryFormat format) {
 
 void convert_to(OpCall& call, const Target& target) {
   TensorImpl& self = *call.args[0].tensor;
-  if (const Device device = with_index(target.device); device != self.device) {
-    if (target.device.type == DeviceType::Meta && !kind_of(self))
-      return give(call, empty_in_format(self, target.dtype, target.format, target.device));
+  const Device device = with_index(target.device);
+  const bool is_numbered_host = device.index < 0 && target.device.index >= 0;  // "cpu:0": a copy, as in PyTorch
+  if (device != self.device || is_numbered_host) {
+    if (device.type == DeviceType::Meta && !kind_of(self))
+      return give(call, empty_in_format(self, target.dtype, target.format, device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
     require_device(target.device);

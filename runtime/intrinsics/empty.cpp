@@ -24,7 +24,7 @@ Options read_options(const Value* options, DType dtype, Device device) {
     raise(ErrorKind::NotImplemented, "only the layout torch.strided is supported");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
   require_device(device);
-  return {dtype, device};
+  return {dtype, with_index(device)};
 }
 
 }  // namespace

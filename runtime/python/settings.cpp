@@ -177,8 +177,6 @@ void without_interpreter_lock(void (*work)(void*), void* context) {
   work(context);
 }
 
-PyObject* get_tracing_state(PyObject*, PyObject*) { Py_RETURN_NONE; }
-
 PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads ops may use."},
     {"set_num_threads", put_num_threads, METH_O, "set_num_threads(count): how many threads ops may use."},
@@ -196,7 +194,6 @@ PyMethodDef functions[] = {
     {"_fail_allocation", refuse_block, METH_O,
      "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
     {"_log_api_usage_once", log_api_usage, METH_O, "Does nothing: usage is not logged."},
-    {"_get_tracing_state", get_tracing_state, METH_NOARGS, "None: no call is traced."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},
 };

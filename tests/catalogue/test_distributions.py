@@ -346,3 +346,12 @@ def test_supports_print_as_pytorchs():
     assert inside.tolist() == [True, False]  # in the support of every component
     with pytest.raises(ValueError, match="HalfOpenInterval"):
         D.NegativeBinomial(3, probs=torch.tensor(1.0), validate_args=True)
+
+
+def test_a_distribution_that_is_a_module_prints():
+    class Prior(D.HalfCauchy, torch.nn.Module):
+        def __init__(self, scale):
+            torch.nn.Module.__init__(self)
+            D.HalfCauchy.__init__(self, scale)
+
+    assert repr(Prior(torch.tensor(0.5))).startswith("Prior(")

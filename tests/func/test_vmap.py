@@ -276,3 +276,13 @@ def test_libraries_change_how_containers_are_mapped(rows, monkeypatch):
 
     monkeypatch.setattr(names, "_create_batched_inputs", create)
     assert same(vmap(torch.sum)(rows), (rows + 1).sum().expand(4))
+
+
+def test_objects_that_libraries_batch_are_not_taken_for_nested_tensors(monkeypatch):
+    from pellucid.func import _vmap
+
+    leaf = object()  # such as a TensorDict, whose library replaces this function
+    inputs = (2, [0], [leaf], None)
+    monkeypatch.setattr(_vmap, "_process_batched_inputs", lambda *_: inputs)
+    monkeypatch.setattr(_vmap, "_run", lambda func, size, dims, leaves, *_: leaves)
+    assert _vmap.vmap(lambda x: x)(leaf) == [leaf]

@@ -7,6 +7,7 @@ test_mistakes.py with ``torch``, ``nn`` and ``F``.
 from beginner_mistakes import MORE_MISTAKES
 from linalg_mistakes import LINALG_MISTAKES
 from module_mistakes import MODULE_MISTAKES
+from rare_mistakes import RARE_MISTAKES
 
 MISTAKES: dict[str, list[tuple[str, str]]] = {
     "shapes": [
@@ -700,3 +701,4 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
 } | MORE_MISTAKES
 MISTAKES.update(MODULE_MISTAKES)
 MISTAKES.update(LINALG_MISTAKES)
+MISTAKES.update(RARE_MISTAKES)

@@ -109,3 +109,12 @@ def test_classes_of_numbers_name_dtypes_of_full_width():
     assert torch.zeros(1, dtype=bool).dtype is torch.bool
     assert torch.ones(1).to(float).dtype is torch.float64
     assert torch.tensor(1, dtype=float).dtype is torch.float64
+
+
+def test_tensors_of_the_host_and_of_meta_have_no_device_number():
+    assert torch.empty(1, device="cpu:3").device == torch.device("cpu")
+    assert torch.ones(1).to("meta:1").device == torch.device("meta")
+    host = torch.ones(1)
+    moved = host.to("cpu:0")
+    assert moved is not host
+    assert moved.device == host.device

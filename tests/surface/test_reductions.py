@@ -90,3 +90,9 @@ def test_bools_have_no_mean_at_places():
     x = torch.tensor([True, False])
     with pytest.raises(NotImplementedError, match="bool"):
         x.scatter_reduce(0, torch.tensor([0, 1]), x, "mean")
+
+
+def test_the_extrema_of_one_number_do_not_share_memory():
+    least, greatest = torch.tensor(3.0).aminmax()
+    least.zero_()
+    assert greatest == 3

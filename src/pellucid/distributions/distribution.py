@@ -107,7 +107,7 @@ class Distribution:
         for name in list(expanded.__dict__):
             if isinstance(getattr(type(self), name, None), lazy_property):
                 del expanded.__dict__[name]
-        for name in self._parameters():
+        for name in self._given_parameters():
             value = getattr(self, name)
             tail = value.shape[len(self.batch_shape) :]
             setattr(expanded, name, value.expand(shape + tail))
@@ -124,7 +124,7 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _parameters(self) -> list[str]:
+    def _given_parameters(self) -> list[str]:
         """The tensors among the parameters."""
         return [
             name
@@ -203,7 +203,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         parts = []
-        for name in self._parameters():
+        for name in self._given_parameters():
             value = getattr(self, name)
             text = value if value.numel() == 1 else value.size()
             parts.append(f"{name}: {text}")

@@ -63,7 +63,7 @@ def vmap(
     @wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
         size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
-        nested = [t for t, d in _pairs(leaves, dims) if d is not None and t.is_nested]
+        nested = [t for t, d in _pairs(leaves, dims) if d is not None and _is_nested(t)]
         if nested:
             parts = [_narrowed(leaves, dims, k, 1) for k in range(size)]
             kind = kind_of(nested[0])
@@ -133,7 +133,7 @@ def _checked_dim(leaf: Any, dim: Any) -> int | None:
             "only tensors are mapped; give it the dim None"
         )
     rank = leaf.dim()
-    if leaf.is_nested and dim not in (0, -rank):
+    if _is_nested(leaf) and dim not in (0, -rank):
         raise RuntimeError(
             f"vmap: nested tensors are mapped over dim 0, not over dim {dim}"
         )
@@ -284,12 +284,17 @@ def _narrowed(
         leaf
         if dim is None
         else leaf[start].unsqueeze(0)
-        if leaf.is_nested
+        if _is_nested(leaf)
         else leaf.select(dim, start)
         if _is_sparse(leaf)
         else leaf.narrow(dim, start, length)
         for leaf, dim in _pairs(leaves, dims)
     ]
+
+
+def _is_nested(leaf: Any) -> bool:
+    """Whether it is a nested tensor; libraries batch objects of their own, too."""
+    return isinstance(leaf, Tensor) and leaf.is_nested
 
 
 def _pairs(leaves: list[Any], dims: list[int | None]) -> Iterator[tuple[Any, Any]]:

@@ -13,6 +13,8 @@ from typing import Any, Final, NoReturn, TypeVar, cast
 
 from pellucid._package.calls import offered
 from pellucid.futures import Future
+from pellucid.jit._tracing import _get_trace_graph as _get_trace_graph
+from pellucid.jit._tracing import _get_tracing_state
 from pellucid.nn import Module
 
 T = TypeVar("T")
@@ -77,8 +79,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: ``trace`` does not record."""
-    return False
+    """Whether ``_get_trace_graph`` records; ``trace`` does not."""
+    return _get_tracing_state() is not None
 
 
 def script(obj: T, optimize: Any = None, **options: Any) -> T:
@@ -231,14 +233,6 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
 def load(f: Any, *args: Any, **options: Any) -> NoReturn:
     """Refuses: the file holds compiled code."""
     raise NotImplementedError(f"torch.jit.load reads compiled modules{_INSTEAD}")
-
-
-def _get_trace_graph(*args: Any, **options: Any) -> NoReturn:
-    """Refuses; libraries that count operations read it."""
-    raise NotImplementedError(
-        "no graph is traced here; torch.utils.flop_counter counts operations, and "
-        "pellucid.explain shows the ops that a call runs"
-    )
 
 
 _script_if_tracing = script_if_tracing

@@ -135,6 +135,12 @@ class Optimizer:
     def _prepare_hooks(self) -> None:
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """Lets the class's ``step`` run hooks; subclasses that do not call ``__init__``
+        call this.
+        """
         step = type(self).step
         if not getattr(step, "hooked", False):
             type(self).step = _hooked(step)  # type: ignore[method-assign]

@@ -20,7 +20,11 @@ def _other_dims(x):
 
 def _require_channels(x, **vectors):
     require_real("batch_norm", x)
-    require(x.rank >= 2, f"batch_norm: an input of rank {x.rank} has no channels")
+    require(
+        x.rank >= 2,
+        f"batch_norm: an input of rank {x.rank} has no channels",
+        error=IndexError,
+    )
     for name, vector in vectors.items():
         if vector is not None:
             require(

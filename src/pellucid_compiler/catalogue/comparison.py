@@ -184,6 +184,7 @@ def _shift_forms(name):
     numbers=("other",),
     out="Tensor_out",
     forms=_shift_forms("bitwise_left_shift"),
+    refuses=("bool",),
 )
 def bitwise_left_shift(x, y):
     """``x * 2 ** y``; 0 for a shift of the whole width or more."""
@@ -196,6 +197,7 @@ def bitwise_left_shift(x, y):
     numbers=("other",),
     out="Tensor_out",
     forms=_shift_forms("bitwise_right_shift"),
+    refuses=("bool",),
 )
 def bitwise_right_shift(x, y):
     """``floor(x / 2 ** y)``."""

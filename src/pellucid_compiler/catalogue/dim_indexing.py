@@ -26,7 +26,6 @@ def index_select(x, dim, index):
             index.shape[0] == 1,
             "index_select: {} indices into a tensor of rank 0, which has one element",
             index.shape[0],
-            error=IndexError,
         )
         return tabulate([], lambda: unsqueeze(x, 0)[index[0]])
     shape = [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]

@@ -158,6 +158,7 @@ def range_step(start, end, step, dtype, layout, device, pin_memory):
         end,
     )
     dtype = dtype or default_dtype()
+    _refuse_bools("range", dtype)
     exact = "int64" if is_integer(dtype) else "float64"
     first, last, stride = (to(n, exact) for n in (start, end, step))
     count = cast(floor((last - first) / stride), "int64") + 1
@@ -175,6 +176,14 @@ def range_op(start, end, dtype, layout, device, pin_memory):
     return range_step.function(start, end, const(1), dtype, layout, device, pin_memory)
 
 
+def _refuse_bools(name, dtype):
+    require(
+        dtype != "bool",
+        f"{name} does not count in bools; give an integer's dtype and compare with 0",
+        error=NotImplementedError,
+    )
+
+
 def _range(start, end, step, dtype):
     numbers = "real numbers" if dtype is None else "real dtypes"
     require(
@@ -183,6 +192,7 @@ def _range(start, end, step, dtype):
         error=RuntimeError if dtype is None else NotImplementedError,
     )
     dtype = dtype or _dtype_of_number(start, end, step)
+    _refuse_bools("arange", dtype)
     if dtype == "int64":
         start, end, step = (to(n, dtype) for n in (start, end, step))
     require(step != 0, "arange: step must not be 0")

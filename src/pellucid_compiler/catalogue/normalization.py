@@ -217,6 +217,7 @@ def rms_norm(x, normalized_shape, weight, eps):
     require(
         x.rank >= count,
         f"rms_norm: an input of rank {x.rank} has no {count} last dims to normalize",
+        error=ValueError,
     )
     _require_last_sizes("rms_norm", x, normalized_shape)
     _require_same_sizes("rms_norm", weight, normalized_shape)

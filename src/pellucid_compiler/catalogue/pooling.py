@@ -422,8 +422,6 @@ class _AdaptiveWindows:
         )
         self.spatial = x.shape[x.rank - self.dims :]
         self.size = output_size
-        for n in (*self.spatial, *x.shape[x.rank - self.dims - 1 :]):
-            require(n > 0, f"{name}: only the batch may be empty; a size is {{}}", n)
         for n in output_size:
             require(n >= 0, f"{name}: output size {{}} is negative", n)
         self.is_whole = all([ask(m == 1) for m in self.size])
@@ -458,6 +456,11 @@ class _AdaptiveWindows:
 
     def places(self, p, taps):
         return [self.place(d, p[d], taps[d]) for d in range(self.dims)]
+
+
+def _require_filled(name, sizes):
+    for n in sizes:
+        require(n > 0, f"{name}: the input is empty; a size is {{}}", n)
 
 
 def _sums(x, windows):
@@ -538,6 +541,8 @@ def _declare_adaptive(dims):
         if not all([ask(n == 1) for n in output_size]):
             require_real(avg, x)
         windows = _AdaptiveWindows(avg, x, output_size)
+        if not windows.is_whole:  # the mean of an empty image is NaN
+            _require_filled(avg, windows.spatial)
 
         def run(x):
             sums = _sums(x, windows)
@@ -577,6 +582,7 @@ def _declare_adaptive(dims):
         indices.
         """
         windows = _AdaptiveWindows(greatest_name, x, output_size)
+        _require_filled(greatest_name, x.shape[x.rank - dims - 1 :])
 
         def run(x):
             def window(b, c, *p):

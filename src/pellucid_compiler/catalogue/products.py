@@ -22,11 +22,15 @@ from pellucid_compiler.declare import (
 from pellucid_compiler.ir.dtypes import is_complex, promote, shown_dtype
 
 
-def _require_ranks(name, **operands):
+def _require_ranks(name, read=0, **operands):
+    """Check the operands' numbers of dims; one of fewer than ``read`` dims raises an
+    IndexError, as where PyTorch reads their sizes before.
+    """
     for word, (tensor, rank) in operands.items():
         require(
             tensor.rank == rank,
             f"{name}: `{word}` needs {rank} dims, it has {tensor.rank}",
+            error=IndexError if tensor.rank < read else RuntimeError,
         )
 
 
@@ -107,7 +111,7 @@ def _int_mm(a, b):
 @contraction("mv(Tensor self, Tensor vec) -> Tensor", refuses=("bool",))
 def mv(a, v):
     """The product of a matrix and a vector."""
-    _require_ranks("mv", self=(a, 2), vec=(v, 1))
+    _require_ranks("mv", 1, self=(a, 2), vec=(v, 1))
     return matmul(a, v)
 
 
@@ -194,7 +198,7 @@ addmv.gradients_seen_as(
 )
 def baddbmm(x, a, b, beta, alpha):
     """``beta x + alpha a b`` for every pair of matrices."""
-    _require_ranks("baddbmm", batch1=(a, 3), batch2=(b, 3))
+    _require_ranks("baddbmm", 3, batch1=(a, 3), batch2=(b, 3))
     return _added("baddbmm", x, bmm(a, b), beta, alpha)
 
 
@@ -214,7 +218,8 @@ baddbmm.gradients_seen_as(
 )
 def addbmm(x, a, b, beta, alpha):
     """``beta x + alpha`` times the sum of the products of all pairs of matrices."""
-    _require_ranks("addbmm", batch1=(a, 3), batch2=(b, 3))
+    _require_ranks("addbmm", 3, batch2=(b, 3))
+    _require_ranks("addbmm", 2, batch1=(a, 3))
     require(
         (a.shape[0] == b.shape[0]) & (a.shape[2] == b.shape[1]),
         "addbmm: batches of {} and {} matrices, {} columns and {} rows do not match",
@@ -256,6 +261,10 @@ def addr(x, a, b, beta, alpha):
     require(
         x.is_floating or not any(n.dtype == "weakfloat" for n in (beta, alpha)),
         f"addr: beta and alpha of {x.dtype} tensors must be integers",
+    )
+    require(
+        dtype == "bool" or not any(n.dtype == "bool" for n in (beta, alpha)),
+        f"addr: beta and alpha of {x.dtype} tensors must not be bools",
     )
     return _added("addr", x, outer(a, b), beta, alpha)
 

@@ -27,10 +27,21 @@ from pellucid_compiler.ir.dtypes import highest, lowest
 def cumprod(x, dim, dtype):
     """The running product along ``dim``; exact gradients at zeros."""
     dim = wrap_dim(dim, x.rank)
-    x = to(x, dtype or (x.dtype if x.is_floating else "int64"))
+    x = _accumulated("cumprod", x, dtype)
     if x.rank == 0:
         return tabulate([], lambda: x[()])
     return along_dim(x, dim, lambda carry, x_t: carry * x_t, 1)
+
+
+def _accumulated(name, x, dtype):
+    """``x`` in the dtype of the result."""
+    x = to(x, dtype or (x.dtype if x.is_floating else "int64"))
+    require(
+        x.dtype != "bool",
+        f"{name}: a running value is not a bool; leave dtype out or give an integer's",
+        error=NotImplementedError,
+    )
+    return x
 
 
 def along_dim(x, dim, step, start, reverse=False):
@@ -50,7 +61,7 @@ def along_dim(x, dim, step, start, reverse=False):
 def cumsum(x, dim, dtype):
     """The running sum along ``dim``."""
     dim = wrap_dim(dim, x.rank)
-    x = to(x, dtype or (x.dtype if x.is_floating else "int64"))
+    x = _accumulated("cumsum", x, dtype)
     if x.rank == 0:
         return tabulate([], lambda: x[()])
     return along_dim(x, dim, lambda carry, x_t: carry + x_t, 0)

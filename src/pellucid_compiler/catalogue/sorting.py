@@ -130,6 +130,7 @@ topk.gradients_seen_as(self=scattered)
 def kthvalue(x, k, dim, keepdim):
     """The ``k``-th least element along ``dim``, and its index."""
     dim = wrap_dim(dim, x.rank)
+    _require_elements("kthvalue", x, dim)
     require(
         (k >= 1) & (k <= size_of(x, dim)),
         "kthvalue: k is {}, but the dim has {} elements",
@@ -226,7 +227,7 @@ def _shared(x, y, grad):
 def _require_elements(name, x, dim):
     require(
         size_of(x, dim) > 0,
-        f"{name}: dim {dim} is empty and has no median",
+        f"{name}: Expected reduction dim {dim} to have non-zero size",
         error=IndexError,
     )
 

@@ -30,7 +30,7 @@ from pellucid_compiler.declare import (
     with_partials,
     wrap_dims,
 )
-from pellucid_compiler.ir.dtypes import is_complex
+from pellucid_compiler.ir.dtypes import is_complex, promote
 
 _WIDER = {"float32": "float64"}
 
@@ -297,6 +297,11 @@ def vector_norm(x, ord, dim, keepdim, dtype):
         "convert with .float()",
     )
     source_dtype, x = x.dtype, to(x, dtype)
+    require(
+        promote(x.dtype, source_dtype) == x.dtype or not x.is_floating,
+        f"linalg.vector_norm: {source_dtype} cannot be converted to {x.dtype} without "
+        "narrowing; convert the input itself",
+    )
     require(
         x.is_floating and is_complex(x.dtype) == is_complex(source_dtype),
         f"linalg.vector_norm: dtype {x.dtype} does not hold the norms of "

@@ -126,6 +126,11 @@ def mvlgamma(x, p):
     """The logarithm of the multivariate gamma function of dimension ``p``."""
     require(p >= 1, "mvlgamma: p is {}; give 1 or more", p)
     require(x.dtype != api.bool, "mvlgamma does not take bools: convert with .float()")
+    require(
+        not x.is_complex(),
+        "mvlgamma does not take complex numbers",
+        error=NotImplementedError,
+    )
     x = x if x.is_floating_point() else x.to(api.get_default_dtype())
     halves = api.arange(0, -p, -1, dtype=x.dtype, device=x.device) / 2
     constant = p * (p - 1) / 4 * math.log(math.pi)

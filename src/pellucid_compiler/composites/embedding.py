@@ -13,6 +13,9 @@ _ROWS = "Tensor indices, float max_norm, float norm_type"
 )
 def embedding_renorm_(weight, indices, max_norm, norm_type):
     """Scales the used rows whose norm exceeds ``max_norm`` down to it, in place."""
+    require(
+        weight.dim() == 2, "embedding_renorm_ takes rows, not {} dims", weight.dim()
+    )
     if weight.is_meta:
         return weight
     with api.no_grad():

@@ -45,6 +45,7 @@ def trapezoid_of_steps(y, *, dx, dim):
     if y.shape[dim] == 0:
         return _no_area(y, dim)
     _refuse_bool("trapezoid", y)
+    _require_real_step("trapezoid", dx)
     return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * dx
 
 
@@ -65,7 +66,17 @@ def cumulative_trapezoid(y, x, *, dim):
 def cumulative_trapezoid_of_steps(y, *, dx, dim):
     """The running integral by trapezoids along ``dim``, in steps ``dx``."""
     dim = wrapped_in(y, dim)
+    _require_real_step("cumulative_trapezoid", dx)
     return (_pairs("cumulative_trapezoid", y, dim) * (dx / 2)).cumsum(dim)
+
+
+def _require_real_step(name, dx):
+    require(
+        not isinstance(dx, (bool, complex)),
+        "{}: the step dx is {}, not a real number",
+        name,
+        dx,
+    )
 
 
 def _no_area(y, dim):

@@ -212,10 +212,12 @@ def combinations(x, r, with_replacement):
     """All choices of ``r`` elements of a vector, as rows."""
     require(x.dim() == 1, "combinations takes a vector, not {} dims", x.dim())
     require(r >= 0, "combinations: r is {}; give a number from 0 on", r)
+    if r == 0:
+        return x.new_empty(0)
     choose = repeated_choices if with_replacement else choices
     chosen = list(choose(range(x.shape[0]), r))
-    shape = (len(chosen), r) if r else (0,)
-    return x[api.tensor(chosen, dtype=api.int64, device=x.device).reshape(shape)]
+    places = api.tensor(chosen, dtype=api.int64, device=x.device)
+    return x[places.reshape(len(chosen), r)]
 
 
 # Flat buffers

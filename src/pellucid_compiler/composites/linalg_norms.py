@@ -224,6 +224,11 @@ def norm_except_dim(v, pow, dim):
     """The norms of order ``pow`` over all dims except ``dim``, retained with size 1;
     for -1, of the whole tensor.
     """
+    require(
+        v.is_floating_point() or v.is_complex(),
+        "norm_except_dim takes floating-point or complex numbers, not {}",
+        v.dtype,
+    )
     if dim == -1:
         return api.linalg.vector_norm(v, pow)
     along = wrapped_in(v, dim)

@@ -50,6 +50,7 @@ def _crossed(a, b, dim):
     require(
         a.dtype == b.dtype, "cross: dtypes {} and {}; convert one", a.dtype, b.dtype
     )
+    require(a.dim() == b.dim(), "cross: tensors of {} and {} dims", a.dim(), b.dim())
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])

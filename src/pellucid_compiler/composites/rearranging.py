@@ -130,6 +130,7 @@ def repeated_places(repeats, *, output_size):
         repeats.dtype in (api.int32, api.int64),
         "repeat_interleave: the counts are int32 or int64, not {}",
         repeats.dtype,
+        error=NotImplementedError,
     )
     require(not any_true(repeats < 0), "repeat_interleave: a count is negative")
     known = output_size is not None and not has_values(repeats)

@@ -148,6 +148,7 @@ _CELL = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 )
 def lstm_cell(x, hx, *weights):
     """One step of ``lstm``: (h, c) of (batch, hidden) from input and state."""
+    require(len(hx) == 2, "lstm_cell expects two hidden states, not {}", len(hx))
     return _step("LSTM", x, tuple(hx), weights)
 
 
@@ -209,9 +210,9 @@ def run_layer(mode, x, state, weights, steps, reverse):
     """
     w_input, w_state, b_input, b_state, projection = weights
     bias = b_input
-    if mode != "GRU" and b_input is not None:
+    if mode != "GRU" and b_state is not None:
         # Both biases are added to the same sum, so they can be merged.
-        bias = b_input + b_state
+        bias = b_state if b_input is None else b_input + b_state
     gates = api._C._nn.linear(x, w_input, bias)
     active = None
     if steps is not None:

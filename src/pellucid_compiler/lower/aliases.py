@@ -49,3 +49,15 @@ def with_own_outputs(graph: Graph, may_alias: bool) -> Graph:
         emit_copy(graph, value) if is_input(value) else value for value in graph.outputs
     ]
     return graph
+
+
+def with_distinct_outputs(graph: Graph) -> Graph:
+    """A copy for each output that repeats an earlier one, as the extrema of a single
+    number do: a program may write to one of them.
+    """
+    outputs = graph.outputs
+    graph.outputs = [
+        emit_copy(graph, value) if value in outputs[:k] else value
+        for k, value in enumerate(outputs)
+    ]
+    return graph

@@ -11,7 +11,10 @@ from functools import partial
 
 from pellucid_compiler.ir.graph import Node, Value
 from pellucid_compiler.ir.primitives import ScanAttrs
-from pellucid_compiler.lower.aliases import with_own_outputs
+from pellucid_compiler.lower.aliases import (
+    with_distinct_outputs,
+    with_own_outputs,
+)
 from pellucid_compiler.lower.contraction import reads_beyond
 from pellucid_compiler.lower.scans import is_recurrence
 from pellucid_compiler.lower.tables import tabulate_indices
@@ -41,6 +44,7 @@ def op_passes(may_alias: bool, reads_outputs: bool = False) -> tuple[Pass, ...]:
     """The pipeline of an op; ``may_alias``: outputs may share memory with inputs,
     ``reads_outputs``: loops read results instead of recomputing them.
     """
+    distinct = () if may_alias else (Pass("distinct_outputs", with_distinct_outputs),)
     return (
         Pass("inline_calls", inline_calls),
         Pass("split_complex", split_complex),
@@ -53,6 +57,7 @@ def op_passes(may_alias: bool, reads_outputs: bool = False) -> tuple[Pass, ...]:
         Pass("tabulate_indices", tabulate_indices),
         Pass("postpone_loops", postpone_loops),
         Pass("with_own_outputs", partial(with_own_outputs, may_alias=may_alias)),
+        *distinct,
     )
 
 

@@ -113,6 +113,10 @@ max_pool3d_with_indices = _max_pool_with_indices(3)
 def _output_size(input: Tensor, output_size: Any, dims: int) -> list[int]:
     """``output_size`` as a list; None becomes the input's size."""
     sizes = _as_list(output_size, dims) if output_size is not None else [None] * dims
+    if isinstance(output_size, Sequence) and input.dim() <= len(sizes):
+        raise ValueError(
+            f"Input dimension should be at least {len(sizes) + 1}, not {input.dim()}"
+        )
     if len(sizes) != dims:
         raise RuntimeError(f"output_size has {len(sizes)} numbers for {dims} dims")
     spatial = input.shape[-dims:]
@@ -224,6 +228,8 @@ def _unpooled_size(
     output_size: Sequence[int] | None,
 ) -> list[int]:
     dims = len(kernel_size)
+    if input.dim() < dims:
+        raise IndexError(f"max_unpool{dims}d: the input has {input.dim()} dims")
     usual = [
         (n - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
         for d, n in enumerate(input.shape[-dims:])
