@@ -212,7 +212,7 @@ API = {
     "_subclasses": {
         *("_decomp", "_ops", "nn", "utils", "utils/_pytree", "utils/_symbolic"),
     },
-    "jit": {"futures", "nn"},
+    "jit": {"futures", "nn", "utils", "utils/_pytree"},
     "_jit_internal": {"futures", "jit"},
     "onnx": set(),
     # Compilation
