@@ -36,7 +36,7 @@ def _op(schema: str, like: Callable[..., Any]) -> Callable[..., Any]:
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
         name = _LIBRARY.define(schema)
         _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
-        register_fake(f"_c10d_functional::{name}", like, lib=_LIBRARY)
+        register_fake(name, like, lib=_LIBRARY)
         return kernel
 
     return register

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from pellucid.distributed._stores.errors import DistNetworkError
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._stores.table import Fields, Missing
-from pellucid.distributed.errors import DistNetworkError
 
 _CHECK_SECONDS = 0.2
 _NOTICE_SECONDS = 0.5  # until the end of a process has been noticed
