@@ -64,6 +64,39 @@ def test_a_size_that_cannot_change_is_refused_or_becomes_a_number():
         export(Fixed(), (torch.ones(4),), dynamic_shapes=({0: Dim.DYNAMIC},))
 
 
+@pytest.mark.parametrize("hint", [Dim.AUTO, Dim.DYNAMIC])
+def test_an_inferred_range_is_narrowed_to_the_examples_path(hint):
+    class Limited(nn.Module):
+        def forward(self, x):
+            return x + 1 if 3 < x.shape[0] < 8 else x
+
+    program = export(Limited(), (torch.ones(4),), dynamic_shapes=({0: hint},))
+    assert ranges(program) == {"s0": "VR[4, 7]"}
+    with pytest.raises(AssertionError, match="Guard failed"):
+        program.module()(torch.ones(8))
+
+
+def test_sizes_that_a_condition_compares_become_one():
+    class Alike(nn.Module):
+        def forward(self, x, y):
+            return x.sum() + y.sum() if x.shape[0] == y.shape[0] else x.sum()
+
+    inputs, every = (torch.ones(4), torch.ones(4)), {0: Dim.AUTO}
+    program = export(Alike(), inputs, dynamic_shapes=(every, every))
+    assert ranges(program) == {"s0": "VR[2, int_oo]"}
+
+
+def test_an_inferred_size_that_is_compared_becomes_a_number():
+    class Exact(nn.Module):
+        def forward(self, x):
+            return x + 1 if x.shape[0] == 4 else x
+
+    program = export(Exact(), (torch.ones(4, 2),), dynamic_shapes=({0: Dim.AUTO},))
+    assert not program.range_constraints
+    with pytest.raises(UserError, match="s0 == 4"):
+        export(Exact(), (torch.ones(4, 2),), dynamic_shapes=({0: Dim.DYNAMIC},))
+
+
 def test_a_collection_has_sizes_by_tensor():
     class Nested(nn.Module):
         def forward(self, batch):
@@ -114,6 +147,7 @@ def test_constants_have_the_names_of_attributes():
 
     program = export(Constants(), (torch.zeros(3),))
     assert list(program.constants) == ["inner.scale", "lifted_tensor_0"]
+    assert not list(program.module().named_buffers())
     core = program.run_decompositions()
     assert (program.dialect, core.dialect) == ("TRAINING", "ATEN")
     metas = [
@@ -160,6 +194,18 @@ def test_programs_move_to_devices_and_carry_files():
             return x + torch.zeros(3, device="cpu")
 
     program = export(Made(), (torch.ones(3),))
+
+    class Branch(nn.Module):
+        def forward(self, x):
+            def filled(x):
+                return x + torch.ones(3, device="cpu")
+
+            return torch.cond(x.sum() > 0, filled, torch.neg, (x,))
+
+    branch = move_to_device_pass(export(Branch(), (torch.ones(3),)), "meta")
+    codes = [m.code for m in branch.graph_module.modules() if hasattr(m, "code")]
+    assert any("meta" in code for code in codes)
+    assert not any("device(type='cpu')" in code for code in codes)
     moved = move_to_device_pass(program, {"cpu": "meta"})
     assert moved.module()(torch.ones(3, device="meta")).device.type == "meta"
     assert program.module()(torch.ones(3)).tolist() == [1.0] * 3

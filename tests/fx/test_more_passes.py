@@ -32,7 +32,7 @@ from pellucid.fx.tensor_type import Dyn, TensorType, is_consistent, is_more_prec
 
 def test_nodes_are_found_by_what_made_them():
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
-    graph = torch.export.export(model, (torch.ones(1, 3),)).graph
+    graph = torch.export.export(model, (torch.ones(1, 3),)).module().graph
     parts = get_source_partitions(graph, [nn.Linear, nn.ReLU])
     first, second = parts[nn.Linear]
     (relu,) = parts[nn.ReLU]
@@ -41,6 +41,10 @@ def test_nodes_are_found_by_what_made_them():
     assert len(first.params) == 2
     assert check_subgraphs_connected(first, relu)
     assert not check_subgraphs_connected(first, second)
+    program = torch.export.export(model, (torch.ones(1, 3),))
+    (part, _) = get_source_partitions(program.graph, [nn.Linear])[nn.Linear]
+    names = [n.name for n in part.input_nodes]
+    assert names == ["input_1", "p_0_weight", "p_0_bias"] and not part.params
     none = get_source_partitions(graph, [nn.Linear], lambda n: n.name == "absent")
     assert none == {}
 
@@ -72,6 +76,9 @@ def test_a_pattern_names_its_nodes():
         (lambda x: (lambda y: y.t().add(1) + y.sum())(x.clone()), 1),
         (lambda x: x.clone().sum(0).add(1), 1),
         (lambda x: x.exp().gt(1), 0),  # another dtype
+        (lambda x: (lambda y: y + y.t())(x.clone()), 0),  # operands share memory
+        (lambda x: (lambda y: y + y)(x.clone()), 1),
+        (lambda x: x.sum().expand(3, 3) + x, 0),  # elements share memory
     ],
 )
 def test_calls_write_where_nothing_is_read_afterwards(program, written):

@@ -207,6 +207,11 @@ class AdditionalInputs:
         def shape_of(leaf: Any, *more: Any) -> Any:
             if isinstance(leaf, Tensor):
                 shapes = [tuple(value.shape) for value in (leaf, *more)]
+                if len(set(map(len, shapes))) > 1:
+                    raise ValueError(
+                        f"an argument has the sizes {shapes[0]} in one example and "
+                        f"another number of dimensions in others: {shapes[1:]}"
+                    )
                 sizes = zip(*shapes, strict=True)
                 return tuple(Dim.DYNAMIC if len(set(s)) > 1 else None for s in sizes)
             if any(value != leaf for value in more):

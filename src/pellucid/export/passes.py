@@ -9,7 +9,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.export.exported_program import ExportedProgram
-from pellucid.fx.node import Node, map_aggregate
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.node import map_aggregate
 from pellucid.utils import _pytree as pytree
 
 __all__ = ["move_to_device_pass"]
@@ -39,27 +41,32 @@ def move_to_device_pass(ep: ExportedProgram, location: Location) -> ExportedProg
             return pellucid.nn.Parameter(new, requires_grad=value.requires_grad)
         return new
 
-    module = pellucid.fx.GraphModule(ep.graph_module, ep.graph_module.graph)
-    copied: dict[Node, Node] = {}
-    graph = pellucid.fx.Graph()
-    result = graph.graph_copy(ep.graph, copied)
-    node = graph.output(result)
-    node.meta = dict(ep.graph.output_node().meta)
-    for new in graph.nodes:
-        new.kwargs = map_aggregate(new.kwargs, lambda a: _device(a, target))
-        new.args = map_aggregate(new.args, lambda a: _device(a, target))
-        if "val" in new.meta:
-            new.meta["val"] = pytree.tree_map(moved, new.meta["val"])
-    graph.set_codegen(ep.graph._codegen)
-    module.graph = graph
-    module.recompile()
     return replace(
         ep,
-        graph_module=module,
+        graph_module=_moved_module(ep.graph_module, target, moved),
         state_dict={name: moved(value) for name, value in ep.state_dict.items()},
         constants={name: moved(value) for name, value in ep.constants.items()},
         example_inputs=pytree.tree_map(moved, ep.example_inputs),
     )
+
+
+def _moved_module(module: GraphModule, target: Any, moved: Any) -> GraphModule:
+    """A copy of the module, and of the graphs in it, with other devices."""
+    graph = Graph()
+    output = graph.output(graph.graph_copy(module.graph, {}))
+    output.meta = dict(module.graph.output_node().meta)
+    for node in graph.nodes:
+        node.args = map_aggregate(node.args, lambda a: _device(a, target))
+        node.kwargs = map_aggregate(node.kwargs, lambda a: _device(a, target))
+        if "val" in node.meta:
+            node.meta["val"] = pytree.tree_map(moved, node.meta["val"])
+    graph.set_codegen(module.graph._codegen)
+    parts = {
+        name: _moved_module(part, target, moved)
+        for name, part in module.named_children()
+        if isinstance(part, GraphModule)
+    }
+    return GraphModule(parts, graph, type(module).__name__)
 
 
 def _device(argument: Any, target: Any) -> Any:

@@ -37,7 +37,9 @@ from pellucid.fx.experimental.symbolic_trace import (
     SizeError,
     Sizes,
     note_guards,
+    specialise,
     trace_specialised,
+    unite,
 )
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
@@ -201,6 +203,30 @@ def _traced(
     env: ShapeEnv,
     options: dict[str, Any],
 ) -> GraphModule:
+    """The graph for all sizes. Ranges that are inferred are narrowed to the part in
+    which the program takes the example's path.
+    """
+    is_known = not any(size.root.is_inferred for size in sizes.values())
+    while True:
+        try:
+            if is_known:
+                return _checked_trace(program, values, sizes, env, options)
+            note_guards(program, values, sizes, env, **options)
+            _check_guards(env)
+            is_known = True
+        except ConstraintError as error:
+            if not all(_infer(guard, sizes, env) for guard in error.guards):
+                raise
+        env.forget_guards()
+
+
+def _checked_trace(
+    program: Any,
+    values: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    options: dict[str, Any],
+) -> GraphModule:
     try:
         graph_module = trace_specialised(program, values, sizes, env, **options)
     except SizeError:
@@ -209,6 +235,32 @@ def _traced(
         raise
     _check_guards(env)
     return graph_module
+
+
+def _infer(guard: Guard, sizes: Sizes, env: ShapeEnv) -> bool:
+    """Makes a condition hold by what is inferred of its sizes: one symbol for two, a
+    narrower range, or the example's number. False where their ranges are given.
+    """
+    names = sorted(guard.left.free_symbols | guard.right.free_symbols)
+    symbols = [env.symbols[name] for name in names if name in env.symbols]
+    bound = bound_of(guard)
+    are_equal = guard.sign == "==" and [str(guard.left), str(guard.right)] in (
+        names,
+        names[::-1],
+    )
+    if are_equal and len(symbols) == 2 and all(s.is_inferred for s in symbols):
+        unite(symbols, sizes, env)
+        return True
+    if bound is not None and symbols and symbols[0].is_inferred:
+        end, limit = bound
+        is_new = getattr(symbols[0], end) != limit
+        setattr(symbols[0], end, limit)
+        if is_new:
+            return True
+    given_up = next((s for s in symbols if s.is_optional), None)
+    if given_up is not None:
+        specialise(given_up, sizes, env)
+    return given_up is not None or len(symbols) < len(names)
 
 
 def _range(size: Symbol | DerivedSize, index: int, dim: int) -> Range:

@@ -260,7 +260,7 @@ class _Parts:
         name = "UnflattenedModule" if self.has_parts else "GraphModule"
         made = self.kind(scope.attributes, scope.graph, name)
         if not self.has_parts:
-            _assign_state(made, dict(self.state.values()))
+            _assign_state(made, dict(self.state.values()), self.program)
         _unlist_buffers(made, self.program)
         _order_parts(made, [e.fqn for e in self.program.module_call_graph])
         return made
@@ -438,14 +438,24 @@ def _form(graph: Graph) -> str:
     )
 
 
-def _assign_state(made: GraphModule, state: dict[str, Tensor]) -> None:
-    """Gives ``made`` all tensors in their original order, read by a node or not."""
+def _assign_state(
+    made: GraphModule, state: dict[str, Tensor], program: ExportedProgram
+) -> None:
+    """Gives ``made`` all tensors in their original order, read by a node or not:
+    constants as plain attributes.
+    """
+    constants = program.graph_signature.lifted_tensor_constants
     own = {name.split(".")[0] for name in state}
     for kind in (made._parameters, made._buffers, made._modules):
         for name in own & kind.keys():
             del kind[name]
     for name, value in state.items():
         _assign_attr(value, made, name)
+        if name in constants:
+            owner, _, last = name.rpartition(".")
+            holder = made.get_submodule(owner)
+            del holder._buffers[last]
+            setattr(holder, last, value)
 
 
 def _unlist_buffers(made: Module, program: ExportedProgram) -> None:

@@ -89,15 +89,19 @@ def trace_specialised(
             equal = _needed_equal(f, args, sizes, env, named, options)
             given_up = next((s for s in named if s.is_optional), None)
             if equal:
-                _unite(equal, sizes, env)
+                unite(equal, sizes, env)
             elif given_up is None:
                 raise
             else:
-                del env.symbols[given_up.name]
-                for place in [p for p, s in sizes.items() if s.root is given_up]:
-                    del sizes[place]
-            env.guards.clear()
-            env._seen.clear()
+                specialise(given_up, sizes, env)
+            env.forget_guards()
+
+
+def specialise(symbol: Symbol, sizes: Sizes, env: ShapeEnv) -> None:
+    """Makes the sizes of a symbol the example's numbers."""
+    del env.symbols[symbol.name]
+    for place in [p for p, s in sizes.items() if s.root is symbol]:
+        del sizes[place]
 
 
 def _needed_equal(
@@ -142,7 +146,7 @@ def _runs_with(
     return True
 
 
-def _unite(group: Sequence[Symbol], sizes: Sizes, env: ShapeEnv) -> None:
+def unite(group: Sequence[Symbol], sizes: Sizes, env: ShapeEnv) -> None:
     """Replaces the symbols by their first one, which gets the range of all."""
     first, *others = group
     first.lower = max(s.lower for s in group)

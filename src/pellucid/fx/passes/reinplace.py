@@ -2,7 +2,8 @@
 
 A call of an op becomes one of its in-place form where its first operand is a value of
 the graph itself (no input of it, nor a view of one), has the result's dtype, device and
-sizes, and no later node reads it or a view of it.
+sizes, none of its elements shares memory with another one or with another operand, and
+no later node reads it or a view of it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def reinplace(gm: GraphModule, *sample_args: Any) -> GraphModule:
         is_read_later = any(
             order[user] > order[node] for each in sharing for user in each.users
         )
-        if is_read_later or not groups.is_own(owner) or not _fits(owner, node):
+        others = {n for n in node.all_input_nodes if n is not owner}
+        if is_read_later or not others.isdisjoint(sharing):
+            continue
+        if not groups.is_own(owner) or not _fits(owner, node):
             continue
         node.target = form
         groups.unite(owner, node)
@@ -98,4 +102,7 @@ def _fits(owner: Node, node: Node) -> bool:
     old, new = owner.meta.get("val"), node.meta.get("val")
     if not isinstance(old, pellucid.Tensor) or not isinstance(new, pellucid.Tensor):
         return False
-    return (old.shape, old.dtype, old.device) == (new.shape, new.dtype, new.device)
+    sizes = zip(old.shape, old.stride(), strict=True)
+    is_expanded = any(size > 1 and stride == 0 for size, stride in sizes)
+    alike = (old.shape, old.dtype, old.device) == (new.shape, new.dtype, new.device)
+    return alike and not is_expanded

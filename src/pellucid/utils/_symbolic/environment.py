@@ -157,6 +157,11 @@ class ShapeEnv:
         guard.place, guard.stack = where()
         self.guards.append(guard)
 
+    def forget_guards(self) -> None:
+        """For another trace."""
+        self.guards.clear()
+        self._seen.clear()
+
     def note_plain(self, frame: FrameType) -> None:
         """Records that the program uses a size as a plain number; called by SymInt."""
         path, number = frame.f_code.co_filename, frame.f_lineno

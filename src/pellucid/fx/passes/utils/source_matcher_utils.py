@@ -70,8 +70,8 @@ def check_subgraphs_connected(
     subgraph1: SourcePartition, subgraph2: SourcePartition
 ) -> bool:
     """Whether the second reads a node of the first."""
-    first = set(subgraph1.nodes)
-    return any(given in first for node in subgraph2.nodes for given in node.args)
+    second = set(subgraph2.nodes)
+    return any(user in second for node in subgraph1.nodes for user in node.users)
 
 
 def _name(source: Any) -> str:
@@ -101,16 +101,10 @@ def _sources(node: Node) -> list[tuple[str, Any]]:
 def _partition(nodes: list[Node], source: Any) -> SourcePartition:
     inside = set(nodes)
     read = {n: None for node in nodes for n in node.all_input_nodes if n not in inside}
-    params = [n for n in read if n.op == "get_attr" or _is_state(n)]
     return SourcePartition(
         nodes,
         source,
-        [n for n in read if n not in params],
+        [n for n in read if n.op != "get_attr"],
         [n for n in nodes if any(user not in inside for user in n.users)],
-        params,
+        [n for n in read if n.op == "get_attr"],
     )
-
-
-def _is_state(node: Node) -> bool:
-    """Whether it is an exported program's placeholder of a parameter or buffer."""
-    return node.op == "placeholder" and str(node.target).startswith(("p_", "b_", "c_"))
