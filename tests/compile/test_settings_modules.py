@@ -52,6 +52,12 @@ def test_groups_and_aliases_of_settings():
         return config.recompile_limit, config.cache_size_limit
 
     assert inside() == (3, 3)
+    inductor_config.post_grad_fusion_options["a"] = {}
+    copied = inductor_config.get_config_copy()["post_grad_fusion_options"]
+    assert (
+        copied.pop("a") == {}
+        and inductor_config.post_grad_fusion_options.pop("a") == {}
+    )
     assert config.cache_size_limit == config.recompile_limit == 8
     assert torch._inductor.list_mode_options("reduce-overhead")
     assert set(torch._inductor.list_options()) >= {"max_autotune", "triton.cudagraphs"}
@@ -100,13 +106,20 @@ def test_a_package_runs_without_the_models_code(tmp_path):
     assert torch.equal(loaded(x), model(x)) and not loaded(x).requires_grad
     names = loaded.get_constant_fqns()
     assert names == ["0.weight", "0.bias"]
+    managed = torch.full((2, 3), -1.0)
+    loaded.load_constants(
+        {"0.weight": managed}, check_full_update=False, user_managed=True
+    )
+    managed.zero_()
     loaded.load_constants({"0.bias": torch.full((2,), 9.0)}, check_full_update=False)
     assert loaded(x).min() > 1
     with pytest.raises(ValueError, match="missing"):
         loaded.load_constants({"0.bias": torch.ones(2)}, check_full_update=True)
-    with pytest.raises(ValueError, match=r"\.pt2"):
+    with pytest.raises(AssertionError, match=r"\.pt2"):
         torch._inductor.aoti_compile_and_package(program, package_path="model.so")
-    with pytest.raises(TypeError, match="ExportedProgram"):
+    with pytest.raises(RuntimeError, match="Unexpected optimization option"):
+        torch._inductor.aoti_compile_and_package(program, inductor_configs={"no": 1})
+    with pytest.raises(ValueError, match="ExportedProgram"):
         torch._inductor.aoti_compile_and_package(model, package_path=path)
 
 
@@ -116,7 +129,8 @@ def test_levels_of_logging_are_set_and_unknown_components_refused():
     torch._logging.set_logs(modules={"torch.fx.graph": logging.INFO})
     assert logging.getLogger("pellucid._dynamo").level == logging.NOTSET
     assert logging.getLogger("pellucid.fx.graph").level == logging.INFO
-    logging.getLogger("pellucid.fx.graph").setLevel(logging.NOTSET)
+    torch._logging.set_logs()
+    assert logging.getLogger("pellucid.fx.graph").level == logging.NOTSET
     with pytest.raises(ValueError, match="Unrecognized"):
         torch._logging.set_logs(dynamoo=1)
 
@@ -144,9 +158,10 @@ def test_fusion_for_memory_keeps_gradients():
 
 
 def test_options_are_checked_by_name_and_type():
-    for options in ({"max_autotune": True}, {"cuda.arch": "80"}, {"replay": "never"}):
+    known = {"compile_threads": 1, "cuda.arch": "80", "post_grad_fusion_options": {}}
+    for options in ({"max_autotune": True}, known, {"replay": "never"}):
         assert torch.compile(lambda x: x + 1, options=options)(torch.ones(1)) == 2
     with pytest.raises(RuntimeError, match="Unexpected optimization option"):
-        torch.compile(lambda x: x, options={"max_autotun": True})
+        torch.compile(lambda x: x, options={"nonsense.x": True})
     with pytest.raises(RuntimeError, match="got int should be bool"):
         torch.compile(lambda x: x, options={"max_autotune": 1})

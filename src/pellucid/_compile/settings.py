@@ -47,14 +47,11 @@ class Settings:
         return self.backend not in ("inductor", *RUN_AS_WRITTEN)
 
 
-def _check_options(options: dict[str, Any]) -> None:
+def check_options(options: dict[str, Any]) -> None:
     """RuntimeError for an option that neither Pellucid nor PyTorch has."""
-    groups = {name.partition(".")[0] for name in INDUCTOR}
     for given, value in options.items():
         name = given.replace("-", "_")
-        group, dot, _ = name.partition(".")
-        is_vendors = bool(dot) and group not in groups
-        if name == "replay" or is_vendors:
+        if name == "replay":
             continue
         if name not in INDUCTOR:
             raise RuntimeError(
@@ -93,7 +90,7 @@ def check_settings(
             f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}"
         )
     if backend == "inductor":
-        _check_options(options or {})
+        check_options(options or {})
     settings = Settings(backend, fullgraph, dynamic, mode, dict(options or {}))
     if backend == "inductor" and settings.replays not in REPLAYS:
         raise RuntimeError(

@@ -6,6 +6,9 @@ neither the model's code nor a compiler, and kernels are taken from the engine's
 
 from __future__ import annotations
 
+import copy
+import os
+import tempfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +45,7 @@ def list_mode_options(
     mode: str | None = None, dynamic: bool | None = None
 ) -> dict[str, Any]:
     """The settings of each mode of ``torch.compile``, or of one."""
-    return dict(_MODES if mode is None else _MODES[mode])
+    return copy.deepcopy(_MODES if mode is None else _MODES[mode])
 
 
 def list_options() -> list[str]:
@@ -72,23 +75,28 @@ def aoti_compile_and_package(
 ) -> Any:
     """Writes a program to a file for ``aoti_load_package``; returns its path.
 
-    Without ``package_path``, ``model.pt2`` in the current directory. ValueError for a
-    path that does not end in ``.pt2``. Example::
+    Without ``package_path`` the file is in a new temporary folder. The settings in
+    ``inductor_configs`` are checked and have no effect. ValueError for what is no
+    ExportedProgram, AssertionError for a path that does not end in ``.pt2``. Example::
 
         program = torch.export.export(model, (x,))
         path = torch._inductor.aoti_compile_and_package(program)
         torch._inductor.aoti_load_package(path)(x)
     """
+    from pellucid._compile.settings import check_options
     from pellucid.export import ExportedProgram, save
 
     if not isinstance(exported_program, ExportedProgram):
-        raise TypeError(
-            "aoti_compile_and_package takes an ExportedProgram, not "
-            f"{type(exported_program).__name__}; torch.export.export gives one"
+        raise ValueError(
+            "Only ExportedProgram is supported: torch.export.export gives one of a "
+            f"module, and this is a {type(exported_program).__name__}"
         )
-    path = "model.pt2" if package_path is None else package_path
-    if isinstance(path, str) and not path.endswith(".pt2"):
-        raise ValueError(f"package_path must end in .pt2, and is {path!r}")
+    path = package_path
+    if path is None:
+        path = os.path.join(tempfile.mkdtemp(prefix="pellucid-"), "model.pt2")
+    if isinstance(path, str | os.PathLike) and not os.fspath(path).endswith(".pt2"):
+        raise AssertionError(f"package_path must end in .pt2, and is {path!r}")
+    check_options(inductor_configs or {})
     save(exported_program, path)
     return path
 
@@ -111,7 +119,7 @@ class AOTICompiledModel:
 
     def get_constant_fqns(self) -> list[str]:
         """The names of its parameters, buffers and constants."""
-        return list(self._module.state_dict(keep_vars=True))
+        return [*self._program.state_dict, *self._program.constants]
 
     def load_constants(
         self,
@@ -120,22 +128,32 @@ class AOTICompiledModel:
         check_full_update: bool,
         user_managed: bool = False,
     ) -> None:
-        """Replaces the values of parameters and buffers by name. ``check_full_update``:
-        whether all must be given; KeyError or ValueError for wrong names.
+        """Replaces values of parameters, buffers and constants by name.
+
+        ``check_full_update``: whether all must be given. ``user_managed``: the tensors
+        themselves are used, not copies. ValueError for wrong names.
         """
         import pellucid
 
-        own = self._module.state_dict(keep_vars=True)
-        unknown = constants_map.keys() - own.keys()
-        missing = own.keys() - constants_map.keys() if check_full_update else set()
+        own = self.get_constant_fqns()
+        unknown = sorted(constants_map.keys() - set(own))
+        missing = sorted(set(own) - constants_map.keys()) if check_full_update else []
         if unknown or missing:
             raise ValueError(
-                f"load_constants: unknown names {sorted(unknown)}, missing names "
-                f"{sorted(missing)}; the program has {sorted(own)}"
+                f"load_constants: unknown names {unknown}, missing names {missing}; "
+                f"the program has {sorted(own)}"
             )
-        with pellucid.no_grad():
-            for name, value in constants_map.items():
-                own[name].copy_(value)
+        for name, value in constants_map.items():
+            holder = self._module
+            *path, last = name.split(".")
+            for part in path:
+                holder = getattr(holder, part)
+            tensor = getattr(holder, last)
+            with pellucid.no_grad():
+                if user_managed:
+                    tensor.set_(value)
+                else:
+                    tensor.copy_(value)
 
 
 def aoti_load_package(path: Any, *args: Any, **kwargs: Any) -> AOTICompiledModel:

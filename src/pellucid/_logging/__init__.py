@@ -40,6 +40,8 @@ _ARTIFACTS: Final = (
     *("trace_call", "trace_source", "verbose_guards"),
 )
 
+_modules: Final[list[str]] = []  # whose levels were set by name
+
 
 def set_logs(*, modules: dict[str, int | bool] | None = None, **levels: Any) -> None:
     """Sets the level of components (``dynamo=logging.INFO``) and of ``modules``;
@@ -56,11 +58,13 @@ def set_logs(*, modules: dict[str, int | bool] | None = None, **levels: Any) -> 
             f"Unrecognized log component or artifact {unknown[0]!r}; there are "
             f"{', '.join(sorted(known))}"
         )
-    for name in _LOGGERS.values():
+    for name in (*_LOGGERS.values(), *_modules):
         logging.getLogger(name).setLevel(logging.NOTSET)
+    _modules.clear()
     for name, level in levels.items():
         if name in _LOGGERS:
             logging.getLogger(_LOGGERS[name]).setLevel(level)
     for name, level in (modules or {}).items():
         own = name.replace("torch", "pellucid", 1) if name.startswith("torch") else name
         logging.getLogger(own).setLevel(level)
+        _modules.append(own)

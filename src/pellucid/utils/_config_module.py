@@ -7,6 +7,7 @@ change several for a scope (``patch``), save and restore them.
 from __future__ import annotations
 
 import contextlib
+import copy
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType, SimpleNamespace
@@ -64,14 +65,14 @@ class ConfigModule(ModuleType):
         return before
 
     def get_config_copy(self) -> dict[str, Any]:
-        """All settings by dotted name."""
-        found = {}
+        """All settings by dotted name, with copies of lists and dicts."""
+        found: dict[str, Any] = {}
         for name, value in self.__dict__.items():
             if isinstance(value, _Group):
                 found.update({f"{name}.{k}": v for k, v in vars(value).items()})
             elif _is_setting(name, value):
                 found[name] = value
-        return found
+        return copy.deepcopy(found)
 
     shallow_copy_dict = to_dict = get_config_copy
 
@@ -133,7 +134,7 @@ def install_config_module(
     other names of settings, ``aliases``.
     """
     vars(module)["_aliases"] = dict(aliases or {})
-    for name, value in (settings or {}).items():
+    for name, value in copy.deepcopy(dict(settings or {})).items():
         group, _, last = name.rpartition(".")
         if group:
             vars(module).setdefault(group, _Group()).__dict__[last] = value
