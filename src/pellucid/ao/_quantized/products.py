@@ -55,7 +55,7 @@ def _bias_in(units: Tensor, packed: Any) -> Tensor:
     if bias is None:
         made: Tensor = packed.no_bias
         return made
-    whole = bias.detach() / units
+    whole: Tensor = bias.detach() / units
     return whole.round() if _engine() == "qnnpack" else whole
 
 

@@ -76,8 +76,7 @@ def scaled_mm(
     ]
     result: Tensor = pellucid._scaled_mm_v2(
         *(mat_a, mat_b, *given, bias, output_dtype),
-        contraction_dim=list(contraction_dim),
-        use_fast_accum=use_fast_accum,
+        *(list(contraction_dim), use_fast_accum),
     )
     return result
 
