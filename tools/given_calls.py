@@ -223,6 +223,8 @@ GIVEN = {
         np.array(16.0),
     ),
     "nll_loss_backward": (ONE, MATRIX, LABELS, None, 1, -100, np.array(4.0)),
+    "norm.ScalarOpt_dim_dtype": (MATRIX.astype("float32"), 2, [0], False, "float32"),
+    "norm.ScalarOpt_dtype": (MATRIX.astype("float32"), 2, "float32"),
     "nuclear_norm.dim": (MATRIX, [0, 1]),
     "randint.low": (1, 4, [2, 3]),
     "randint.low_generator": (1, 4, [2, 3]),

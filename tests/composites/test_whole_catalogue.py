@@ -37,9 +37,10 @@ NOT_DRAWN = {
     "_sparse_mm_reduce_impl",  # takes CSR: surface/test_library_compatibility.py
     *("get_gradients", "record_stream"),  # of contexts and streams
 }
-# Ops of tensors that are stored as parts: sparse/test_ops_by_name.py and the like.
+# Ops of tensors that are stored as parts, or of narrow dtypes alone:
+# sparse/test_ops_by_name.py, quantized/test_narrow_weights.py and the like.
 _ROOMS = "sparse_tensors sparse_layouts quantized_tensors quantized_layers "
-_ROOMS += "fake_quantization nested_tensors"
+_ROOMS += "fake_quantization nested_tensors narrow_products"
 OF_PARTS = {
     parse_schema(c.schema).name
     for c in all_composites()

@@ -86,7 +86,7 @@ API = {
     "sparse": {"_ops", "sparse/_ops"},
     "sparse/_ops": {"_functions", "_ops", "autograd", "linalg", "pellucid_compiler"},
     "nested": {"nested/_ops"},
-    "nested/_ops": {"_ops", "autograd", "utils/_symbolic"},
+    "nested/_ops": {"_ops", "ao/_quantized", "autograd", "utils/_symbolic"},
     "masked": {"_functions", "linalg", "masked/maskedtensor"},
     "masked/maskedtensor": {"_decomp", "_ops", "autograd", "masked", "overrides"},
     # Functions of tensors

@@ -14,7 +14,6 @@ from typing import Any
 
 from pellucid._decomp.derivatives import decompose_derivative as decompose_derivative
 from pellucid._decomp.registry import decomposition_table as decomposition_table
-from pellucid._decomp.registry import get_decompositions as get_decompositions
 from pellucid._decomp.registry import install
 from pellucid._decomp.registry import register_decomposition as register_decomposition
 
@@ -31,6 +30,15 @@ def core_aten_decompositions() -> dict[Any, Any]:
     from pellucid._decomp import core_aten
 
     return core_aten.core_aten_decompositions()
+
+
+def get_decompositions(aten_ops: Any) -> dict[Any, Any]:
+    """The decompositions of these ops, overloads or packets, by overload
+    (``core_aten.py``).
+    """
+    from pellucid._decomp import core_aten
+
+    return core_aten.get_decompositions(aten_ops)
 
 
 install()

@@ -13,7 +13,7 @@ scans, scatters and library routines stay.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,14 @@ from pellucid import Tensor
 from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.emitted import run_elements
 from pellucid._decomp.graphs import run_graph
+from pellucid._decomp.registry import decomposition_table, overloads_of
 from pellucid._ops import OpOverload, ops
 from pellucid._ops.tags import Tag
 
 if TYPE_CHECKING:
     from pellucid_compiler.declare.late_forms import LateRecord
 
-__all__ = ["core_aten_decompositions", "leaving_scans"]
+__all__ = ["core_aten_decompositions", "get_decompositions", "leaving_scans"]
 
 _Rule = Callable[..., Any]
 
@@ -140,6 +141,19 @@ def _rules() -> Iterator[tuple[OpOverload, _Rule]]:
 def derived_decompositions() -> dict[Any, _Rule]:
     """What declarations give for every op that may be taken apart, by overload."""
     return dict(_rules())
+
+
+def get_decompositions(aten_ops: Sequence[Any] | Iterable[Any]) -> dict[Any, _Rule]:
+    """The decompositions of these ops and packets, by overload: those of the table,
+    and what follows from the ops' declarations.
+
+    Example::
+
+        table = get_decompositions([torch.ops.aten.gelu, torch.ops.aten.addmm])
+        make_fx(f, decomposition_table=table)(x)
+    """
+    known = {**derived_decompositions(), **decomposition_table}
+    return {op: known[op] for op in overloads_of(aten_ops) if op in known}
 
 
 def core_aten_decompositions() -> dict[Any, _Rule]:

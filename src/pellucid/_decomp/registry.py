@@ -105,12 +105,12 @@ def _dispatches(kind: type) -> bool:
     return any("__torch_dispatch__" in vars(c) for c in derived)
 
 
-def _overloads(given: Any) -> list[Any]:
+def overloads_of(given: Any) -> list[Any]:
     if isinstance(given, OpOverloadPacket):
         return [getattr(given, overload) for overload in given.overloads()]
     if isinstance(given, OpOverload):
         return [given]
-    return [op for entry in given for op in _overloads(entry)]
+    return [op for entry in given for op in overloads_of(entry)]
 
 
 def register_decomposition(
@@ -127,25 +127,10 @@ def register_decomposition(
     table = decomposition_table if registry is None else registry
 
     def register(function: _F) -> _F:
-        for op in _overloads(aten_op):
+        for op in overloads_of(aten_op):
             if op in table:
                 raise RuntimeError(f"{op} has a decomposition already")
             table[op] = function
         return function
 
     return register
-
-
-def get_decompositions(aten_ops: Sequence[Any] | Iterable[Any]) -> dict[Any, Any]:
-    """The decompositions of these ops and packets, by overload: those of the table,
-    and what follows from the ops' declarations (``core_aten.py``).
-
-    Example::
-
-        table = get_decompositions([torch.ops.aten.gelu, torch.ops.aten.addmm])
-        make_fx(f, decomposition_table=table)(x)
-    """
-    from pellucid._decomp.core_aten import derived_decompositions
-
-    known = {**derived_decompositions(), **decomposition_table}
-    return {op: known[op] for op in _overloads(aten_ops) if op in known}

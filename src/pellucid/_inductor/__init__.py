@@ -76,7 +76,7 @@ def aoti_compile_and_package(
     """Writes a program to a file for ``aoti_load_package``; returns its path.
 
     Without ``package_path`` the file is in a new temporary folder. The settings in
-    ``inductor_configs`` are checked and have no effect. ValueError for what is no
+    ``inductor_configs`` are checked and have no effect. ValueError for anything but an
     ExportedProgram, AssertionError for a path that does not end in ``.pt2``. Example::
 
         program = torch.export.export(model, (x,))

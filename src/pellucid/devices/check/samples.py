@@ -194,6 +194,8 @@ def known_arguments(schema: Any, given: Given) -> Arguments | None:
     named: dict[str, Any] = {}
     for argument in schema.arguments:
         chosen = values.pop(0) if values else value(argument, draw, 1)
+        if base_type(argument) == "ScalarType" and isinstance(chosen, str):
+            chosen = getattr(pellucid, chosen)
         if argument.kwarg_only:
             named[argument.name] = chosen
         else:
