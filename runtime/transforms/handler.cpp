@@ -28,6 +28,7 @@ bool run_on_components(OpCall& call) {
   });
   if (kinds.empty()) return false;
   const KernelEntry& entry = call.op->table[static_cast<int>(kinds.highest())];
+  if (!entry.function) return false;
   entry.function(call, entry.context);
   return true;
 }
