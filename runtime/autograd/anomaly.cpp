@@ -67,6 +67,10 @@ Origins& origins() {
   return *found;
 }
 thread_local bool looking = false;  // at results, which itself calls ops
+struct Looking {
+  Looking() { looking = true; }
+  ~Looking() { looking = false; }
+};
 
 Origin describe(const OpCall& call, size_t result, TensorImpl& tensor, const NonFinite& found) {
   Origin origin;
@@ -108,14 +112,13 @@ bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.
 
 void examine(const OpCall& call, Key key) {
   if (!thread_state.anomaly_mode || looking) return;
-  looking = true;
+  const Looking scope;
   const auto& arguments = call.op->schema.arguments;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].written && call.args[i].tag == Tag::Tensor) remember_write(*call.op, *call.args[i].tensor);
   if (anomaly_checks_nan && kBackends.has(key) && !makes_values(*call.op))
     for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
       if (call.rets[i].tag == Tag::Tensor) look_at_result(call, i, *call.rets[i].tensor);
-  looking = false;
 }
 
 std::string text_of(const Origin& origin) { return origin.what + called_here(origin.stack); }
@@ -126,10 +129,11 @@ uint32_t (*stack_number)() = nullptr;
 std::string (*stack_text)(uint32_t) = nullptr;
 constinit thread_local bool anomaly_checks_nan = true;
 
+void install_anomaly_mode() { examine_results = examine; }
+
 void set_anomaly_mode(bool enabled, bool check_nan) {
   anomaly_checks_nan = check_nan;
   if (std::exchange(thread_state.anomaly_mode, enabled) == enabled) return;
-  examine_results = examine;
   if (!enabled) return watch_less(kWatchValues);
   origins() = {};
   watch_more(kWatchValues);
@@ -163,10 +167,13 @@ void check_for_nan(const Node& node, std::span<const Tensor> grads_out) {
 
 std::string writer_of(const TensorImpl& tensor, uint32_t version) {
   const uint64_t memory = memory_of(tensor);
-  std::lock_guard lock(writes_mutex);
-  for (const Write& write : writes())
-    if (write.memory == memory && write.version == version) return write.op->qualified_name + called_here(write.stack);
-  return {};
+  std::optional<Write> found;
+  {
+    std::lock_guard lock(writes_mutex);
+    for (const Write& write : writes())
+      if (write.memory == memory && write.version == version) found = write;
+  }
+  return found ? found->op->qualified_name + called_here(found->stack) : std::string();
 }
 
 std::string first_non_finite() {

@@ -16,6 +16,8 @@ namespace pellucid {
 extern uint32_t (*stack_number)();
 extern std::string (*stack_text)(uint32_t number);
 
+// Called when autograd is registered.
+void install_anomaly_mode();
 // Switches the mode of this thread. Entering discards earlier records.
 void set_anomaly_mode(bool enabled, bool check_nan);
 extern constinit thread_local bool anomaly_checks_nan

@@ -304,6 +304,7 @@ bool BackwardPass::take_late_gradient() {
   size_t number = 0;
   Tensor grad;
   if (!options_.late->wait(number, grad)) return false;
+  last_end_ = 0;  // the next node begins after the wait
   const Edge edge = late_edges_[number];
   NodeTask& task = task_of(*edge.node);
   if (grad) {

@@ -216,6 +216,7 @@ void view_handler(OpCall& call, void*) {
 
 void register_autograd() {
   install_history_hooks();
+  install_anomaly_mode();
   register_fallback(Key::Autograd, {autograd_handler, nullptr});
   register_fallback(Key::ViewInPlace, {view_handler, nullptr});
 }

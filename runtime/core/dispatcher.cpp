@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/layout.h"
+#include "core/owned_results.h"
 #include "threads/fork_safe_mutex.h"
 #include "timeline/session.h"
 
@@ -351,7 +352,10 @@ void dispatch_watched(OpCall& call) {
     if (!entry.function) raise_no_kernel(call);
     entry.function(call, entry.context);
   }
-  if (is_watched(kWatchValues)) examine_results(call, key);
+  if (!is_watched(kWatchValues)) return;
+  OwnedResults results(call);
+  examine_results(call, key);
+  results.pass_on();
 }
 
 bool ran_elsewhere(OpCall& call) {

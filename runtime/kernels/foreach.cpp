@@ -298,6 +298,7 @@ struct PreparedForeach final : Prepared {
 
   // One launch per element, if one thread runs all of them. `count` is smaller if a list lacks tensors.
   bool list(size_t count, PreparedList& into) const override {
+    if (num_tensors >= kNullPointer) return false;
     int64_t total = 0;
     for (const Task& task : tasks) total += task.numel;
     if (total >= kParallelGrain || !params_are_fixed || count != num_tensors) return false;

@@ -27,7 +27,7 @@ struct PreparedAction {
   bool needs_workspace = false;  // Launch: the first parameter is memory of the running thread
   uint16_t value = 0;            // Make, Fill, View: the value that it defines or fills
   uint16_t source = 0;           // View
-  DType dtype = DType::Float32;  // Make, Fill; of a Launch that needs a workspace: its operands'
+  DType dtype = DType::Float32;  // Make, Fill; of a Launch that needs a workspace: its result's
   int64_t offset = 0;            // View: in elements, from the source's first
   const Step* step = nullptr;    // Launch by a plan
   Element element{};             // Fill

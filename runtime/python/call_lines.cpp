@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "python/passing_error.h"
+
 namespace pellucid::python {
 namespace {
 
@@ -82,10 +84,11 @@ uint32_t number_of(Lines& all, const Line& line) {
   return entry->second;
 }
 
-// The user's innermost frame, or all frames of the stack, innermost first.
 constexpr size_t kMostFrames = 96;
+constexpr size_t kShownFrames = 2;  // by anomaly mode: a message has at most ten lines
 
-uint32_t read(Lines& all, bool whole_stack) {
+// The user's innermost frame, or the stack's innermost `most` frames.
+uint32_t read(Lines& all, bool whole_stack, size_t most = kMostFrames) {
   Line found[kMostFrames];
   size_t count = 0;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
@@ -98,7 +101,7 @@ uint32_t read(Lines& all, bool whole_stack) {
       return recent.second;
     }
   }
-  while (frame && count < kMostFrames) {
+  while (frame && count < most) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     const bool inside = is_inside(all, code);  // holds the code
     Py_DECREF(code);
@@ -135,7 +138,8 @@ void set_package_folders(PyObject* folders) {
 Object listed_lines() {
   const Lines& all = lines();
   Object list = own(PyList_New(0));
-  for (const Line& line : all.list) {
+  for (size_t k = 0; k < all.list.size(); ++k) {
+    const Line line = all.list[k];  // a copy: other threads add lines while Python runs
     Object entry =
         own(Py_BuildValue("OOiI", line.code->co_filename, line.code->co_name,
                           PyCode_Addr2Line(line.code, line.instruction), static_cast<unsigned>(line.caller)));
@@ -157,16 +161,16 @@ void forget_lines() {
 
 uint32_t number_of_stack() {
   HoldGil gil;
-  return read(stacks(), /*whole_stack=*/true);
+  return read(stacks(), /*whole_stack=*/true, kShownFrames);
 }
 
-std::string text_of_stack(uint32_t number) {
-  constexpr int kShownFrames = 2;  // a message has at most ten lines
-  HoldGil gil;
+namespace {
+
+std::string format_stack(uint32_t number) {
   const Lines& all = stacks();
   Object frames = own(PyList_New(0));
-  for (int count = 0; number >= all.first && number - all.first < all.list.size() && count < kShownFrames; ++count) {
-    const Line& line = all.list[number - all.first];
+  while (number >= all.first && number - all.first < all.list.size()) {
+    const Line line = all.list[number - all.first];  // a copy: other threads add lines while Python runs
     Object entry = own(Py_BuildValue("OiOO", line.code->co_filename, PyCode_Addr2Line(line.code, line.instruction),
                                      line.code->co_name, Py_None));
     checked(PyList_Insert(frames.get(), 0, entry.get()));
@@ -176,9 +180,23 @@ std::string text_of_stack(uint32_t number) {
   Object lines_of_text = own(PyObject_CallMethod(module.get(), "format_list", "O", frames.get()));
   Object text = own(PyUnicode_Join(to_string("").get(), lines_of_text.get()));
   const char* characters = PyUnicode_AsUTF8(text.get());
-  std::string found = characters ? characters : "";
+  if (!characters) raise_python();
+  std::string found = characters;
   while (found.ends_with('\n')) found.pop_back();
   return found;
+}
+
+}  // namespace
+
+std::string text_of_stack(uint32_t number) {
+  HoldGil gil;
+  const PassingError passing;
+  try {
+    return format_stack(number);
+  } catch (...) {  // must not replace the error that the text is for
+    PyErr_Clear();
+    return "  (its lines could not be formatted)";
+  }
 }
 
 }  // namespace pellucid::python

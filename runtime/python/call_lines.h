@@ -22,8 +22,8 @@ void set_package_folders(PyObject* folders);
 Object listed_lines();
 void forget_lines();  // after the last session
 
-// For anomaly mode: a number of all running frames, valid as long as the process runs, and its innermost frames as a
-// traceback shows them. Both take the interpreter lock.
+// For anomaly mode: a number of the innermost frames, valid as long as the process runs, and these as a traceback shows
+// them, also while a Python error is passing. Both take the interpreter lock.
 uint32_t number_of_stack();
 std::string text_of_stack(uint32_t number);
 

@@ -74,14 +74,22 @@ class ObjectParts final : public PartHolder {
   bool records_again() const override { return true; }
 };
 
-// An int, or a sequence of them.
-std::vector<int64_t> integers_of(PyObject* given) {
-  if (PyLong_Check(given)) return {PyLong_AsLongLong(given)};
-  const Object items = own(PySequence_Tuple(given));
+// An int, or a sequence of them, as a tuple of ints that int64_t can hold.
+Object checked_integers(PyObject* given) {
+  Object items = PyLong_Check(given) ? own(PyTuple_Pack(1, given)) : own(PySequence_Tuple(given));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(items.get()); ++k) {
+    PyObject* item = PyTuple_GET_ITEM(items.get(), k);
+    if (!PyLong_Check(item) || PyBool_Check(item))
+      raise(ErrorKind::Type, "_repeat_on_parts() takes an int or a sequence of ints, not %s", Py_TYPE(item)->tp_name);
+    if (PyLong_AsLongLong(item) == -1 && PyErr_Occurred()) raise_python();
+  }
+  return items;
+}
+
+std::vector<int64_t> integers_of(PyObject* checked) {
   std::vector<int64_t> found;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(items.get()); ++k)
-    found.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(items.get(), k)));
-  if (PyErr_Occurred()) raise_python();
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(checked); ++k)
+    found.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(checked, k)));
   return found;
 }
 
@@ -257,10 +265,13 @@ void PartCall::remember(const OpCall& call, PyObject* request) const {
     PyObject* move = PyTuple_GET_ITEM(moves, static_cast<Py_ssize_t>(k));
     known->moves.push_back(move == Py_None ? Object() : Object::borrow(move));
   }
-  for (int k = 0; k < call.num_args && numbers != Py_None; ++k) {
+  for (int k = 0; k < call.num_args && PyDict_GET_SIZE(numbers); ++k) {
     const std::string& name = call.op->schema.arguments[static_cast<size_t>(k)].name;
     PyObject* given = PyDict_GetItemString(numbers, name.c_str());
-    if (given) known->numbers.push_back({static_cast<size_t>(k), integers_of(given)});
+    if (!given) continue;
+    const Tag tag = call.args[k].tag;
+    if (tag != Tag::IntList && (tag != Tag::Int || PyTuple_GET_SIZE(given) != 1)) return;
+    known->numbers.push_back({static_cast<size_t>(k), integers_of(given)});
   }
   Set& set = set_of(hash_);
   set.ways[set.oldest] = std::move(known);
@@ -299,10 +310,14 @@ PyObject* set_part_class(PyObject*, PyObject* args) {
 }
 
 PyObject* repeat_on_parts(PyObject*, PyObject* moves, PyObject* numbers) {
-  PyObject* given = PyTuple_Pack(2, moves, numbers ? numbers : Py_None);
-  if (!given) return nullptr;
-  Py_XDECREF(std::exchange(requested, given));
-  return none();
+  return guarded([&] {
+    const Object integers = own(PyDict_New());
+    PyObject *name, *given;
+    for (Py_ssize_t place = 0; numbers && PyDict_Next(numbers, &place, &name, &given);)
+      checked(PyDict_SetItem(integers.get(), name, checked_integers(given).get()));
+    Py_XDECREF(std::exchange(requested, checked(PyTuple_Pack(2, moves, integers.get()))));
+    return none();
+  });
 }
 
 PyMethodDef functions[] = {

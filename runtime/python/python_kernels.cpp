@@ -254,7 +254,9 @@ std::string origin_of(const KeyEntry& entry) {
   const Object file = own(PyObject_GetAttrString(code.get(), "co_filename"));
   const Object line = own(PyObject_GetAttrString(code.get(), "co_firstlineno"));
   const Object text = own(PyUnicode_FromFormat("registered at %S:%S", file.get(), line.get()));
-  return PyUnicode_AsUTF8(text.get());
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  if (!characters) raise_python();
+  return characters;
 }
 
 OpRecord& defined_op(PyObject* name_object) {

@@ -15,6 +15,7 @@
 #include "kernels/pack.h"
 #include "python/boundary.h"
 #include "python/contexts.h"
+#include "python/passing_error.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -76,15 +77,9 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
 
 void warn_in_python(const char* message) {
   HoldGil gil;
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);  // a pending exception is restored afterwards
-  const int status = PyErr_WarnEx(PyExc_UserWarning, message, 1);
-  if (type) {
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-  } else if (status < 0) {
-    raise_python();
-  }
+  const bool is_passing = PyErr_Occurred() != nullptr;
+  const PassingError passing;  // replaces the error of a warning filter
+  if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0 && !is_passing) raise_python();
 }
 
 // The counters of the caching allocator.

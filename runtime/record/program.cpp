@@ -232,14 +232,18 @@ class Joiner {
 
   // Whether a written operand shares memory with another one: such ops copy.
   bool writes_shared(const Action& action, const PreparedList& list) const {
-    return std::ranges::any_of(list.written, [&](uint16_t written) {
-      const Slot slot = action.operands[written];
-      const Memory& of_slot = memories_[places_[slot].memory];
-      return std::ranges::any_of(action.operands, [&](Slot other) {
-        const Memory& memory = memories_[places_[other].memory];
-        return other != slot && (&memory == &of_slot || (memory.held && memory.held == of_slot.held));
-      });
-    });
+    if (list.written.empty()) return false;
+    const auto memory_of = [&](Slot slot) -> const void* {
+      const Memory& memory = memories_[places_[slot].memory];
+      return memory.held ? static_cast<const void*>(memory.held) : &memory;
+    };
+    std::unordered_map<const void*, Slot> slot_of;  // kNoSlot: several
+    for (const Slot slot : action.operands) {
+      const auto [entry, fresh] = slot_of.try_emplace(memory_of(slot), slot);
+      if (!fresh && entry->second != slot) entry->second = kNoSlot;
+    }
+    return std::ranges::any_of(
+        list.written, [&](uint16_t written) { return slot_of.at(memory_of(action.operands[written])) == kNoSlot; });
   }
 
   // ------------------------------------------------------------------------------------ the instructions

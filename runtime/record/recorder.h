@@ -80,6 +80,7 @@ class Recorder {
   Node& add_node(const OpRecord& op, uint8_t space);
   void add_node(const OpRecord& op, const ElementFunction& function, uint8_t space, const uint64_t* params);
   bool has_memory_alone(const TensorImpl& self) const;
+  void rebind(Storage& from, Storage& to);
   Operand take_memory(TensorImpl& self);
   template <class TensorAt>
   bool add_write(OpCall& call, const ElementFunction& function, const uint64_t* params, TensorImpl& self,

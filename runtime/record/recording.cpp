@@ -127,17 +127,30 @@ static void move_or_copy_memory(Storage& from, Storage& to) {
   empty_storage(from);
 }
 
-// Moves the tensor's memory to an input of the segment, which its recorded readers read from then on.
+// Inputs that read from one storage read from the other from now on.
+void Recorder::rebind(Storage& from, Storage& to) {
+  for (Input& input : segment_->inputs) {
+    if (input.storage.get() != &from) continue;
+    from.awaited.fetch_sub(1, std::memory_order_relaxed);
+    to.awaited.fetch_add(1, std::memory_order_relaxed);
+    input.storage = Ref<Storage>::share(&to);
+  }
+}
+
+// Moves the tensor's memory to an input of the segment, which its recorded readers read from then on. If memory is
+// exhausted, nothing changes.
 Operand Recorder::take_memory(TensorImpl& self) {
   const Ref<Storage> taken = make_unfilled_storage(self.storage->nbytes);
-  for (Input& input : segment_->inputs) {
-    if (input.storage.get() != self.storage) continue;
-    self.storage->awaited.fetch_sub(1, std::memory_order_relaxed);
-    taken->awaited.fetch_add(1, std::memory_order_relaxed);
-    input.storage = Ref<Storage>::share(taken.get());
+  const Tensor tensor = tensor_of(*taken, self.shape(), self.stride(), 0, self.dtype);
+  segment_->inputs.reserve(segment_->inputs.size() + 1);
+  rebind(*self.storage, *taken);
+  try {
+    move_or_copy_memory(*self.storage, *taken);
+  } catch (...) {
+    rebind(*taken, *self.storage);
+    throw;
   }
-  move_or_copy_memory(*self.storage, *taken);
-  const Operand operand = operand_of(*tensor_of(*taken, self.shape(), self.stride(), 0, self.dtype));
+  const Operand operand = operand_of(*tensor);
   self.flags |= TensorImpl::kNoMemory;
   return operand;
 }

@@ -265,12 +265,12 @@ class SegmentRun {
     return is_mine();
   }
 
-  std::vector<int64_t> run_and_time() {
+  std::vector<int64_t> run_and_time(clockid_t clock) {
     std::vector<int64_t> times;
     for (size_t n = 0; n < segment_.nodes.size(); ++n) {
-      const int64_t start = working_time();
+      const int64_t start = nanoseconds_of(clock);
       run_one(static_cast<uint16_t>(n));
-      times.push_back(working_time() - start);
+      times.push_back(nanoseconds_of(clock) - start);
     }
     return times;
   }
@@ -480,16 +480,18 @@ const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   return *place;
 }
 
-int64_t working_time() {
+clockid_t working_clock() { return num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC; }
+
+int64_t nanoseconds_of(clockid_t clock) {
   timespec now;
-  clock_gettime(num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan) {
+std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan, clockid_t clock) {
   Counts counts;
   std::vector<GroupEntry*> wanted;
-  return SegmentRun(segment, plan, counts, wanted).run_and_time();
+  return SegmentRun(segment, plan, counts, wanted).run_and_time(clock);
 }
 
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted) {

@@ -49,11 +49,12 @@ class SegmentPlans {
 // that read one of the values ran the segment meanwhile.
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted);
 
-// Nanoseconds, for comparing ways to compute: of this thread's work, which other programs do not disturb, if no other
-// thread shares it; else of the clock.
-int64_t working_time();
+// The clock for comparing ways to compute: of this thread's work, which other programs do not disturb, if no other
+// thread shares it; else the monotonic one. Times to compare are of one clock.
+clockid_t working_clock();
+int64_t nanoseconds_of(clockid_t clock);
 
 // Runs all ops of a segment one by one. Returns the nanoseconds that each took.
-std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan);
+std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan, clockid_t clock);
 
 }  // namespace pellucid::record

@@ -80,14 +80,16 @@ void copy_facts(const ThreadTimeline& from, TimelineEvent& event, std::vector<ui
   for (size_t k = 0; k < count; ++k) to.push_back(from.facts[place + k]);
 }
 
-ThreadEvents events_of(const ThreadTimeline& timeline, uint64_t begin, uint64_t now) {
+// Ranges of another process, which have no parents, arrive in any order; a thread's own events are ordered.
+ThreadEvents events_of(const ThreadTimeline& timeline, bool is_ordered, uint64_t begin, uint64_t now) {
   ThreadEvents result{timeline.system_thread, timeline.python_thread, {}, {0}};
   size_t size = timeline.events.size();
   while (size && !timeline.events[size - 1].begin) --size;  // still being written
-  size_t first = size;
+  size_t first = is_ordered ? size : 0;
   while (first && timeline.events[first - 1].begin >= begin) --first;
   result.events.reserve(size - first);
   for (size_t k = first; k < size; ++k) {
+    if (timeline.events[k].begin < begin) continue;
     TimelineEvent& event = result.events.emplace_back(timeline.events[k]);
     if (!event.end) event.bytes = 0;
     event.end = end_of(event, now);
@@ -131,9 +133,10 @@ SessionEvents stop_session(uint64_t number) {
   for (const auto& [process, timeline] : all.processes) process_of[timeline] = process;
   for (ThreadTimeline* timeline : all.timelines) {
     result.lost += timeline->lost.load(std::memory_order_relaxed);
-    ThreadEvents events = events_of(*timeline, result.begin.ticks, result.end.ticks);
-    if (const auto other = process_of.find(timeline); other != process_of.end())
-      events.system_thread = other->second, events.python_thread = static_cast<uint64_t>(other->second);
+    const auto other = process_of.find(timeline);
+    const bool is_own = other == process_of.end();
+    ThreadEvents events = events_of(*timeline, is_own, result.begin.ticks, result.end.ticks);
+    if (!is_own) events.system_thread = other->second, events.python_thread = static_cast<uint64_t>(other->second);
     if (!events.events.empty()) result.threads.push_back(std::move(events));
   }
   return result;

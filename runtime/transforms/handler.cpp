@@ -26,8 +26,10 @@ bool run_on_components(OpCall& call) {
   for_each_input(call, [&](TensorImpl* tensor) {
     if (tensor && !tensor->wrapper && kind_of(*tensor)) kinds = kinds | (tensor->keys & kKinds);
   });
+  kinds = kinds - thread_state.exclude;  // of a kernel that falls through
   if (kinds.empty()) return false;
   const KernelEntry& entry = call.op->table[static_cast<int>(kinds.highest())];
+  if (!entry.function) return false;
   entry.function(call, entry.context);
   return true;
 }

@@ -27,6 +27,43 @@ class MakesNan(torch.autograd.Function):
         return grad * math.nan
 
 
+class Raises(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        raise ValueError("no gradient")
+
+
+def test_an_error_of_a_python_backward_passes_with_its_forward_line() -> None:
+    with torch.autograd.detect_anomaly():
+        y = Raises.apply(leaf([1.0]))
+        with (
+            pytest.raises(ValueError, match="no gradient"),
+            pytest.warns(UserWarning, match="Raises.apply"),
+        ):
+            y.backward()
+
+
+def test_an_error_passes_although_its_lines_cannot_be_formatted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with torch.autograd.detect_anomaly():
+        y = Raises.apply(leaf([1.0]))
+        monkeypatch.setattr("traceback.format_list", None)
+        with pytest.warns(UserWarning) as warned:
+            error = None
+            try:
+                y.backward()
+            except ValueError as caught:
+                error = caught
+        monkeypatch.undo()
+    assert str(error) == "no gradient"
+    assert "could not be formatted" in str(warned[0].message)
+
+
 def test_a_version_error_names_the_op_and_line_that_wrote() -> None:
     with torch.autograd.detect_anomaly():
         y = leaf([1.0]).exp()

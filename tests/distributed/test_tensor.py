@@ -319,6 +319,17 @@ def rank_repeats(mesh):
     DTensor.__torch_dispatch__ = ask
 
 
+@pytest.mark.parametrize("given", [True, [1, False], "ab", 1.5])
+def test_a_repeat_takes_integers(given):
+    with pytest.raises(TypeError):
+        torch._C._repeat_on_parts(size=given)
+
+
+def test_a_repeat_takes_integers_of_64_bits():
+    with pytest.raises(OverflowError):
+        torch._C._repeat_on_parts(size=2**63)
+
+
 def test_values_and_gradients_are_those_of_one_process(tmp_path):
     assert len(run_ranks(rank_computes, 2, tmp_path)) == 2
 

@@ -369,6 +369,41 @@ def test_what_another_process_timed_is_a_thread_of_its_own():
     assert not [e for e in recorded(lambda: None).events]
 
 
+def test_ranges_of_another_process_may_arrive_in_any_order():
+    before = time.perf_counter_ns()
+
+    def work():
+        begin = time.perf_counter_ns()
+        for name, start in (("b", begin + 9), ("early", before - 10**9), ("a", begin)):
+            _C._timeline_add(4321, name, start, start + 5000)
+
+    events = [e for e in recorded(work).events if e.thread.system_id == 4321]
+    assert sorted(e.name for e in events) == ["a", "b"]
+
+
+def test_the_wait_for_a_late_gradient_belongs_to_no_node():
+    x = torch.ones(2, requires_grad=True)
+    first, late = x * 2, x.exp()
+    ends = []
+
+    ones = [torch.ones(2)]
+
+    def wait():  # records nothing
+        answer = None if ends else (0, ones[0])
+        time.sleep(0.01)
+        ends.append(time.perf_counter_ns())
+        return answer
+
+    log = recorded(
+        lambda: _C._run_backward(
+            [first], ones, False, False, [], True, True, [late], wait
+        )
+    )
+    (node,) = [e for e in log.events_of(Kind.NODE) if "Exp" in e.name]
+    # Both clocks are converted: within microseconds.
+    assert node.begin > ends[0] - 5000
+
+
 def test_stages_of_workers_are_part_of_the_log():
     data = torch.utils.data.TensorDataset(torch.ones(8, 2))
     loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)

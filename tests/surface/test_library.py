@@ -125,6 +125,15 @@ def test_a_kernel_that_falls_through(library, plus_one):
     assert y.item() == 2 and y.requires_grad
 
 
+def test_a_kernel_of_sparse_tensors_that_falls_through_under_vmap(library):
+    library.define("f(Tensor x, Tensor y) -> Tensor")
+    library.impl("f", lambda x, y: y + 1, "CompositeExplicitAutograd")
+    library.impl("f", fallthrough_kernel, "SparseCPU")
+    sparse = torch.eye(2).to_sparse()
+    found = torch.vmap(lambda y: op_of(library)(sparse, y))(torch.ones(3))
+    assert found.tolist() == [2, 2, 2]
+
+
 def test_a_kernel_for_every_op():
     seen = []
 

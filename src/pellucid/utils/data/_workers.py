@@ -276,7 +276,7 @@ class WorkerPool:
             self.close()
 
 
-def _receive(connection: Connection, worker: int) -> tuple[int, Any]:
+def _receive(connection: Connection, process: int) -> tuple[int, Any]:
     """(number, batch) of a reply; the timeline receives what the worker timed."""
     token = _C._timeline_begin("DataLoader: receive")
     try:
@@ -284,7 +284,7 @@ def _receive(connection: Connection, worker: int) -> tuple[int, Any]:
     finally:
         _C._timeline_end(token)
     for name, begin, end in stages:
-        _C._timeline_add(worker, f"DataLoader worker: {name}", begin, end)
+        _C._timeline_add(process, f"DataLoader worker: {name}", begin, end)
     return number, batch
 
 
