@@ -1,5 +1,6 @@
 """Launching from a program: agents, rendezvous, processes and their output."""
 
+import gc
 import io
 import os
 import pathlib
@@ -9,6 +10,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import weakref
+from datetime import timedelta
 
 import pytest
 
@@ -28,6 +31,7 @@ from pellucid.distributed.elastic.multiprocessing import (
     start_processes,
     to_map,
 )
+from pellucid.distributed.elastic.multiprocessing import api as processes
 from pellucid.distributed.elastic.multiprocessing.errors import ChildFailedError
 from pellucid.distributed.elastic.multiprocessing.redirects import redirect_stdout
 from pellucid.distributed.elastic.multiprocessing.tail_log import TailLog
@@ -35,6 +39,11 @@ from pellucid.distributed.elastic.rendezvous import (
     RendezvousClosedError,
     RendezvousParameters,
     RendezvousTimeoutError,
+)
+from pellucid.distributed.elastic.rendezvous.dynamic_rendezvous import (
+    DynamicRendezvousHandler,
+    RendezvousBackend,
+    RendezvousTimeout,
 )
 from pellucid.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 from pellucid.distributed.elastic.utils.distributed import get_free_port
@@ -71,8 +80,9 @@ def large(text):
 
 def config(**options):
     endpoint = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0"}
-    given = {"max_restarts": 0, "run_id": "job", **endpoint, **options}
-    return LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=2, **given)
+    here = {"nproc_per_node": 2, **endpoint}
+    given = {"max_restarts": 0, "run_id": "job", **here, **options}
+    return LaunchConfig(min_nodes=1, max_nodes=1, **given)
 
 
 def test_functions_are_launched_and_return():
@@ -108,11 +118,46 @@ def test_processes_write_to_files_and_the_console(tmp_path, capsys):
 
 
 def test_commands_run_until_one_fails(tmp_path):
-    args = {0: ("-c", "exit 3"), 1: ("-c", "sleep 60")}
+    go = tmp_path / "go"
+    waits = f"until [ -e {go} ]; do sleep 0.02; done; exit 3"
+    args = {0: ("-c", waits), 1: ("-c", "sleep 60")}
     context = start_processes("t", "bash", args, {0: {}, 1: {}}, DefaultLogsSpecs())
-    assert context.wait(0) is None or context.wait(0).is_failed()
+    assert context.wait(0) is None
+    go.touch()
     result = context.wait()
     assert result.failures[0].exitcode == 3 and 1 not in result.failures
+
+
+@pytest.mark.parametrize("entrypoint", ["true", large])
+def test_a_pid_gets_no_signal_after_its_process(entrypoint, monkeypatch):
+    ended = []
+    monkeypatch.setattr(processes, "end_session", ended.append)
+    args, specs = {0: ("a",)}, DefaultLogsSpecs(redirects=Std.ALL)
+    context = start_processes("t", entrypoint, args, {0: {}}, specs)
+    context.wait(period=0.02)
+    context.close()
+    assert ended == [context.pids()[0]]
+
+
+def test_what_is_left_of_a_session_ends_with_its_first_process(tmp_path):
+    args = {0: ("-c", f"sleep 60 & echo $! > {tmp_path}/pid"), 1: ("-c", "sleep 60")}
+    context = start_processes("t", "bash", args, {0: {}, 1: {}}, DefaultLogsSpecs())
+    while context._exit_code(0) is None:
+        time.sleep(0.02)
+    status = pathlib.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
+    while status.exists() and status.read_text().split()[2] != "Z":
+        time.sleep(0.02)
+    assert context._exit_code(1) is None
+    context.close()
+
+
+def test_an_attempt_that_starts_again_has_no_former_errors(tmp_path):
+    specs = DefaultLogsSpecs(str(tmp_path))
+    env = {0: {"TORCHELASTIC_RESTART_COUNT": "0"}}
+    path = pathlib.Path(specs.reify(env).error_files[0])
+    path.write_text("{}")
+    assert specs.reify(env).error_files[0] == str(path)
+    assert path.parent.is_dir() and not path.exists()
 
 
 def test_only_chosen_lines_are_copied(tmp_path):
@@ -225,8 +270,57 @@ def test_a_lost_machine_makes_room():
 
 def test_too_few_machines_are_an_error():
     (alone,) = handlers(1, least=2, most=2, join_timeout=1)
-    with pytest.raises(RendezvousTimeoutError, match=r"[01] of at least 2"):
+    with pytest.raises(RendezvousTimeoutError, match="1 of at least 2"):
         alone.next_rendezvous()
+    port, handler = alone._store.port, weakref.ref(alone)
+    alone._beats.join()
+    del alone
+    gc.collect()
+    assert handler() is None  # and with it the store
+    dist.TCPStore("localhost", port, is_master=True, wait_for_workers=False)
+
+
+def test_a_closed_rendezvous_ends_the_signs_of_life():
+    (alone,) = handlers(1, least=1, most=1)
+    alone.next_rendezvous()
+    beats = alone._beats
+    assert beats.is_alive()
+    alone.set_closed()
+    with pytest.raises(RendezvousClosedError):
+        alone.next_rendezvous()
+    beats.join()
+    with pytest.raises(RendezvousClosedError):
+        alone.next_rendezvous()
+    assert alone._beats is not beats
+
+
+class AlwaysLate(RendezvousBackend):
+    """Another machine has always just changed the state."""
+
+    name = "late"
+
+    def get_state(self):
+        return b"{}", 0
+
+    def set_state(self, state, token=None):
+        return b"{}", 0, False
+
+
+def test_closing_and_signs_of_life_end_in_time():
+    limits = RendezvousTimeout(close=timedelta(milliseconds=20))
+    handler = DynamicRendezvousHandler.from_backend(
+        *("job", dist.HashStore(), AlwaysLate(), 1, 1), timeout=limits
+    )
+    with pytest.raises(RendezvousTimeoutError, match=r"changed within 0.02 s"):
+        handler.set_closed()
+    assert not handler.shutdown()
+
+
+def test_a_launch_initialises_metrics(monkeypatch):
+    seen = []
+    monkeypatch.setattr(metrics, "initialize_metrics", seen.append)
+    elastic_launch(config(metrics_cfg={"to": "here"}, nproc_per_node=1), "true")()
+    assert [each.params for each in seen] == [{"to": "here"}]
 
 
 def test_parameters_are_checked():

@@ -186,6 +186,28 @@ def rank_calls_functions(rank, size):
     assert torch.equal(leaf.grad, torch.full((2, 2), 8.0))
     with pytest.raises(RuntimeError, match="'max' have no gradient"):
         funcol.all_reduce(leaf, "max", group).sum().backward()
+    for dim in (2, -3):
+        with pytest.raises(IndexError, match=rf"\[-2, 1\], but got {dim}"):
+            funcol.all_gather_tensor(x, dim, group)
+        with pytest.raises(IndexError, match=rf"\[-2, 1\], but got {dim}"):
+            funcol.reduce_scatter_tensor(x, "sum", dim, group)
+    scalar, functional = torch.tensor(1.0), torch.ops._c10d_functional
+    for call in (
+        lambda: funcol.all_gather_tensor(scalar, 0, group),
+        lambda: funcol.reduce_scatter_tensor(scalar, "sum", 0, group),
+        lambda: funcol.all_to_all_single(scalar, None, None, group),
+        lambda: functional.all_gather_into_tensor(scalar, size, group.group_name),
+    ):
+        with pytest.raises(IndexError, match=r"0-dimensional|one dim, not 0"):
+            call()
+    with pytest.raises(ValueError, match="no group with the tag 'mine'"):
+        funcol.all_gather_into_tensor_coalesced([x], [0, 1], "mine")
+    with pytest.raises(ValueError, match="no group with the tag 'mine'"):
+        torch.ops.c10d_functional.all_reduce(x, "max", "mine", [0, 1], 2)
+    assert functional.wait_tensor(x) is x
+    every_other = x[:, ::2]
+    waited = torch.compile(lambda x: functional.wait_tensor(x) * 2)(every_other)
+    assert torch.equal(waited, every_other * 2)
 
 
 def rank_makes_meshes(rank, size):

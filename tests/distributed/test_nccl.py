@@ -3,6 +3,8 @@ the backend, by a library that works on the memory of a device in Python.
 """
 
 import ctypes
+import threading
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.devices import Backend, register
+from pellucid.devices.late import Late
 from pellucid.distributed._group.nccl import NcclGroup, PerDevice
 from pellucid.distributed._transport import nccl
 from pellucid.distributed.distributed_c10d import ReduceOp
@@ -226,6 +229,145 @@ def options(op):
 
 def test_collectives_of_a_device(tmp_path):
     run_ranks(rank_calls_everything, 2, tmp_path)
+
+
+class LateBoard(Late):
+    """A board with streams, whose libraries know stream 3 as 103."""
+
+    alignment = 16  # as malloc's
+
+    def handle(self, device, stream):
+        return 100 + stream
+
+
+class OnStreams(nccl.Nccl):
+    """NCCL's functions as tasks of a stream: two ranks that have the same tensors. A
+    task waits until the stream is open.
+    """
+
+    def __init__(self, board):
+        self.board, self.open, self.ended = board, threading.Event(), []
+        self.error, self.is_refused = 0, False
+
+    def unique_id(self):
+        return bytes(range(128))
+
+    def communicator(self, size, unique_id, rank):
+        return ctypes.c_void_p(7)
+
+    def premultiplied_sum(self, factor, dtype, communicator):
+        return 9
+
+    def failure(self, communicator):
+        return self.error
+
+    def check(self, name, result):
+        if result:
+            raise dist.DistBackendError(f"nccl{name}: {result}")
+
+    def call(self, name, *arguments):
+        if name in ("CommAbort", "RedOpDestroy"):
+            self.ended.append(name)
+        elif name not in ("GroupStart", "GroupEnd"):
+            self.check(name, self.is_refused)
+            *arguments, _, stream = arguments
+            queue = self.board._queues[0][stream - 100]
+            queue.put(lambda: (self.open.wait(), getattr(self, name)(*arguments)))
+
+    def AllReduce(self, source, target, count, dtype, op):
+        memory(target, count, dtype).mul_(2)
+
+    def AllGather(self, source, target, count, dtype):
+        memory(target, 2 * count, dtype).view(2, -1).copy_(memory(source, count, dtype))
+
+
+def rank_uses_streams(rank, size):
+    board = LateBoard(Board(), accepts=lambda launch: False)
+    register(board)
+    library, device = OnStreams(board), torch.device("late", 0)
+
+    def new_group():
+        return NcclGroup(dist.HashStore(), 0, 2, timedelta(60), device, library)
+
+    def passed():
+        event = torch.late.Event()
+        event.record()
+        return event
+
+    group, later = new_group(), options(ReduceOp.SUM)
+    later.asyncOp = True
+    x = torch.tensor([1.0], device="late")
+
+    # Work begins after what the current stream has queued.
+    fed = threading.Event()
+    feed = memory(x.data_ptr(), 1, nccl.DTYPES[x.dtype])
+    board._queues[0][0].put(lambda: (fed.wait(), feed.fill_(5)))
+    library.open.set()
+    work = group.allreduce([x], later)
+    assert not work.is_completed()
+    fed.set()
+    work.synchronize()
+    assert work.is_completed() and x.tolist() == [10.0]
+
+    # The current stream waits for it from wait on, and the program does not.
+    library.open.clear()
+    work = group.allreduce([x], later)
+    passed().synchronize()
+    assert work.wait() and not work.is_completed()
+    behind = passed()
+    assert not behind.query()
+    threading.Timer(0.05, library.open.set).start()
+    assert x.tolist() == [20.0] and behind.query()
+    library.open.clear()
+    parts = [torch.empty(1, device="late") for _ in range(2)]
+    threading.Timer(0.05, library.open.set).start()
+    group.allgather([parts], [x])
+    assert [part.tolist() for part in parts] == [[20.0], [20.0]]
+    group.barrier()
+
+    # Memory that it uses is not given to others.
+    library.open.clear()
+    used = torch.tensor([1.0] * 1000, device="late")
+    address = used.data_ptr()
+    group.allreduce([used], later)
+    del used
+    assert torch.empty(1000, device="late").data_ptr() != address
+    library.open.set()
+    torch.late.synchronize()
+
+    library.is_refused = True
+    later.reduceOp = dist.distributed_c10d._make_nccl_premul_sum(2.0)
+    with pytest.raises(dist.DistBackendError, match="ncclAllReduce"):
+        group.allreduce([x], later)
+    assert library.ended == ["RedOpDestroy"]
+    library.is_refused, later.reduceOp = False, ReduceOp.SUM
+    with pytest.raises(RuntimeError, match="'nccl' does not support recv_anysource"):
+        group.recv_anysource([x], 0)
+
+    # A timeout and an error of another rank end the group.
+    library.open.clear()
+    work = group.allreduce([x], later)
+    with pytest.raises(dist.DistBackendError, match=r"not done after 0.02 s: a rank"):
+        work.wait(timedelta(milliseconds=20))
+    with pytest.raises(dist.DistBackendError, match="aborted or destroyed"):
+        group.allreduce([x])
+    group = new_group()
+    work, library.error = group.allreduce([x], later), 6
+    with pytest.raises(dist.DistBackendError, match="ncclCommGetAsyncError: 6"):
+        work.synchronize()
+    assert library.ended[1:] == ["CommAbort", "CommAbort"]
+    library.open.set()
+    torch.late.synchronize()
+
+
+def test_calls_are_queued_on_streams(tmp_path):
+    run_ranks(rank_uses_streams, 1, tmp_path)
+
+
+def test_a_group_for_both_forwards_what_takes_tensors():
+    own = {name for name in vars(PerDevice) if not name.startswith("__")}
+    assert {"allreduce", "_allgather_base", "recv_anysource"} <= own
+    assert "check_alive" not in own and "whereabouts" not in own
 
 
 def test_without_a_gpu_the_backend_says_so():

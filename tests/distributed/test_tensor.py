@@ -5,8 +5,9 @@ import itertools
 import pytest
 
 import pellucid as torch
+from pellucid import distributed as dist
 from pellucid import nn
-from pellucid.distributed.device_mesh import init_device_mesh
+from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pellucid.distributed.tensor import (
     DTensor,
     Partial,
@@ -451,6 +452,23 @@ def rank_shares_a_square(rank, size):
         close(a.grad.full_tensor(), whole.grad)
         for target in itertools.product(PLACEMENTS, PLACEMENTS):
             assert torch.equal(a.redistribute(placements=target).full_tensor(), x)
+
+
+def rank_reverses(rank, size):
+    x = torch.arange(12.0)
+    mesh = DeviceMesh("cpu", [[1, 0], [3, 2]], mesh_dim_names=("dp", "tp"))
+    for part in (mesh["tp"], mesh["dp"], mesh._flatten()):
+        group = part.get_group()
+        assert dist.get_process_group_ranks(group) == part.mesh.tolist()
+        assert group.rank() == part.get_local_rank()
+        placed = distribute_tensor(x, part, [Shard(0)])
+        assert torch.equal(placed.full_tensor(), x)
+    placed = distribute_tensor(x.view(2, 6), mesh, [Shard(0), Shard(1)])
+    assert torch.equal(placed.full_tensor(), x.view(2, 6))
+
+
+def test_ranks_of_a_mesh_are_in_any_order(tmp_path):
+    assert len(run_ranks(rank_reverses, 4, tmp_path)) == 4
 
 
 def test_two_mesh_dims_share_one_tensor(tmp_path):

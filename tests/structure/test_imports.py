@@ -370,6 +370,7 @@ API = {
     },
     "distributed/launcher": {
         *("distributed/elastic/agent/server", "distributed/elastic/multiprocessing"),
+        "distributed/elastic/metrics",
         *("distributed/elastic/multiprocessing/errors",),
         *("distributed/elastic/rendezvous",),
     },

@@ -12,8 +12,13 @@ from typing import Any
 import pellucid as torch
 from pellucid import Tensor
 from pellucid import distributed as dist
-from pellucid.distributed._functional_ops import ops, reduction
-from pellucid.distributed._group.world import group_named, group_of, world
+from pellucid.distributed._functional_ops import (
+    group_of_ranks,
+    ops,
+    reduction,
+    rows_of,
+)
+from pellucid.distributed._group.world import group_named, group_of
 
 __all__ = [
     "AsyncCollectiveTensor",
@@ -53,7 +58,7 @@ class AsyncCollectiveTensor(Tensor):
         return wait_tensor(self)
 
 
-def _expand_group(group: Any) -> tuple[Any, int]:
+def _expand_group(group: Any, tag: str = "") -> tuple[Any, int]:
     """The process group and its size."""
     mesh_type: Any = dist.DeviceMesh
     found = group
@@ -64,23 +69,20 @@ def _expand_group(group: Any) -> tuple[Any, int]:
     elif isinstance(group, (tuple, list)) and isinstance(group[0], mesh_type):
         found = group[0].get_group(group[1])
     elif isinstance(group, (tuple, list)):
-        found = _group_of_ranks(group)
+        found = _group_of_ranks(group, tag)
     found = group_of(found)
     return found, found.size()
 
 
-def _group_of_ranks(ranks: Sequence[Any]) -> Any:
+def _group_of_ranks(ranks: Sequence[Any], tag: str) -> Any:
     rows = [list(row) for row in ranks] if isinstance(ranks[0], (tuple, list)) else []
     own = dist.get_rank()
     chosen = next((row for row in rows if own in row), list(ranks))
-    for group in world.groups:
-        if dist.get_process_group_ranks(group) == chosen:
-            return group
-    raise ValueError(f"there is no group of the ranks {chosen}: make it by new_group")
+    return group_of_ranks(chosen, tag)
 
 
 def _resolve_group_name(group: Any, tag: str = "") -> str:
-    return str(_expand_group(group)[0].group_name)
+    return str(_expand_group(group, tag)[0].group_name)
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
@@ -90,12 +92,17 @@ def wait_tensor(tensor: Tensor) -> Tensor:
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
     """The combination of the ranks' tensors, by "sum", "avg", "max"..."""
-    return ops.all_reduce(self, reduceOp.lower(), _resolve_group_name(group))  # type: ignore[no-any-return]
+    return ops.all_reduce(self, reduceOp.lower(), _resolve_group_name(group, tag))  # type: ignore[no-any-return]
 
 
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
     """The tensor of the rank ``src`` of the group."""
-    return ops.broadcast(self, src, _resolve_group_name(group))  # type: ignore[no-any-return]
+    return ops.broadcast(self, src, _resolve_group_name(group, tag))  # type: ignore[no-any-return]
+
+
+def _wrapped(tensor: Tensor, dim: int) -> int:
+    tensor.size(dim)  # IndexError out of range
+    return dim % tensor.dim()
 
 
 def _in_front(tensor: Tensor, dim: int, parts: int) -> Tensor:
@@ -112,22 +119,24 @@ def all_gather_tensor(
     self: Tensor, gather_dim: int, group: Any, tag: str = ""
 ) -> Tensor:
     """The ranks' tensors, concatenated along a dim."""
-    found, size = _expand_group(group)
+    found, size = _expand_group(group, tag)
+    dim = _wrapped(self, gather_dim)
     whole = ops.all_gather_into_tensor(self, size, found.group_name)
-    return _in_place(whole, gather_dim % max(self.dim(), 1), size)
+    return _in_place(whole, dim, size)
 
 
 def reduce_scatter_tensor(
     self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""
 ) -> Tensor:
     """This rank's part, along a dim, of the combination of the ranks' tensors."""
-    found, size = _expand_group(group)
-    if self.shape[scatter_dim] % size:
+    found, size = _expand_group(group, tag)
+    dim = _wrapped(self, scatter_dim)
+    if self.shape[dim] % size:
         raise AssertionError(
-            f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a "
+            f"input dimension {scatter_dim} ({self.shape[dim]}) must be a "
             f"multiple of group_size {size}"
         )
-    parts = _in_front(self, scatter_dim % self.dim(), size)
+    parts = _in_front(self, dim, size)
     return ops.reduce_scatter_tensor(  # type: ignore[no-any-return]
         parts, reduceOp.lower(), size, found.group_name
     )
@@ -144,14 +153,14 @@ def all_to_all_single(
     of rows sent to each rank, ``output_split_sizes`` those received from each; both are
     equal by default.
     """
-    found, size = _expand_group(group)
+    found, size = _expand_group(group, tag)
     if output_split_sizes is None or input_split_sizes is None:
         if not (output_split_sizes is None and input_split_sizes is None):
             raise AssertionError(
                 "output_split_sizes and input_split_sizes must either be specified "
                 "together or both set to None"
             )
-        output_split_sizes = input_split_sizes = [self.shape[0] // size] * size
+        output_split_sizes = input_split_sizes = [rows_of(self) // size] * size
     return ops.all_to_all_single(  # type: ignore[no-any-return]
         self, output_split_sizes, input_split_sizes, found.group_name
     )
@@ -161,7 +170,7 @@ def permute_tensor(
     self: Tensor, src_dst: Sequence[int], group: Any, tag: str = ""
 ) -> Tensor:
     """Sends the tensor to rank ``src_dst[rank]``; what this rank receives."""
-    found, size = _expand_group(group)
+    found, size = _expand_group(group, tag)
     rank = found.rank()
     if sorted(src_dst) != list(range(size)):
         raise AssertionError(f"src_dst must permute {size} ranks: {src_dst}")
@@ -175,14 +184,14 @@ def all_reduce_coalesced(
     self: list[Tensor], reduceOp: str, group: Any, tag: str = ""
 ) -> list[Tensor]:
     """``all_reduce`` of each tensor."""
-    return [all_reduce(each, reduceOp, group) for each in self]
+    return [all_reduce(each, reduceOp, group, tag) for each in self]
 
 
 def all_gather_into_tensor_coalesced(
     self: list[Tensor], group: Any, tag: str = ""
 ) -> list[Tensor]:
     """``all_gather_tensor`` of each tensor, along dim 0."""
-    return [all_gather_tensor(each, 0, group) for each in self]
+    return [all_gather_tensor(each, 0, group, tag) for each in self]
 
 
 def reduce_scatter_tensor_coalesced(
@@ -194,7 +203,7 @@ def reduce_scatter_tensor_coalesced(
 ) -> list[Tensor]:
     """``reduce_scatter_tensor`` of each tensor, along its dim."""
     return [
-        reduce_scatter_tensor(each, reduceOp, dim, group)
+        reduce_scatter_tensor(each, reduceOp, dim, group, tag)
         for each, dim in zip(inputs, scatter_dim, strict=True)
     ]
 
@@ -224,7 +233,7 @@ def all_reduce_inplace(
 ) -> Tensor:
     """``dist.all_reduce`` by the name of the reduction; the tensor."""
     _check_synchronous("all_reduce_inplace", async_op)
-    dist.all_reduce(tensor, reduction(str(op)), _expand_group(group)[0])
+    dist.all_reduce(tensor, reduction(str(op)), _expand_group(group, tag)[0])
     return tensor
 
 
@@ -238,7 +247,7 @@ def all_gather_tensor_inplace(
 ) -> Tensor:
     """``all_gather_tensor`` into a tensor, which is returned."""
     _check_synchronous("all_gather_tensor_inplace", async_op)
-    return output_tensor.copy_(all_gather_tensor(input_tensor, gather_dim, group))
+    return output_tensor.copy_(all_gather_tensor(input_tensor, gather_dim, group, tag))
 
 
 def reduce_scatter_tensor_inplace(
@@ -252,7 +261,7 @@ def reduce_scatter_tensor_inplace(
 ) -> Tensor:
     """``reduce_scatter_tensor`` into a tensor, which is returned."""
     _check_synchronous("reduce_scatter_tensor_inplace", async_op)
-    return output.copy_(reduce_scatter_tensor(input, str(op), scatter_dim, group))
+    return output.copy_(reduce_scatter_tensor(input, str(op), scatter_dim, group, tag))
 
 
 def all_to_all_inplace(
@@ -267,4 +276,4 @@ def all_to_all_inplace(
     """``all_to_all_single`` into a tensor, which is returned."""
     _check_synchronous("all_to_all_inplace", async_op)
     sizes = output_split_sizes, input_split_sizes
-    return output.copy_(all_to_all_single(input, *sizes, group))
+    return output.copy_(all_to_all_single(input, *sizes, group, tag))

@@ -42,19 +42,27 @@ def _op(schema: str, like: Callable[..., Any]) -> Callable[..., Any]:
     return register
 
 
+def rows_of(input: Any) -> int:
+    """The size of dim 0."""
+    if input.dim() == 0:
+        raise IndexError("collectives of rows need a tensor of at least one dim, not 0")
+    return int(input.shape[0])
+
+
 def _same(input: Any, *_: Any) -> Any:
     return torch.empty_like(input, memory_format=torch.contiguous_format)
 
 
 def _larger(input: Any, group_size: int, *_: Any) -> Any:
-    return input.new_empty((input.shape[0] * group_size, *input.shape[1:]))
+    return input.new_empty((rows_of(input) * group_size, *input.shape[1:]))
 
 
 def _smaller(input: Any, _: str, group_size: int, *__: Any) -> Any:
-    return input.new_empty((input.shape[0] // group_size, *input.shape[1:]))
+    return input.new_empty((rows_of(input) // group_size, *input.shape[1:]))
 
 
 def _exchanged(input: Any, output_split_sizes: Sequence[int], *_: Any) -> Any:
+    rows_of(input)
     return input.new_empty((sum(output_split_sizes), *input.shape[1:]))
 
 
@@ -126,9 +134,12 @@ def _all_to_all(
     return found
 
 
-@_op("wait_tensor(Tensor tensor) -> Tensor", lambda tensor: torch.empty_like(tensor))
+@_op(
+    "wait_tensor(Tensor tensor) -> Tensor",  # PyTorch's, though the result is an alias
+    lambda tensor: tensor.new_empty_strided(tensor.shape, tensor.stride()),
+)
 def _wait(tensor: Any) -> Any:
-    return tensor.clone()  # an op's result is no alias
+    return tensor
 
 
 def _each(name: str) -> Callable[..., list[Any]]:
@@ -147,11 +158,23 @@ for _name, _facts in (
     _op(_schema, _each(_name))(_each(_name))
 
 
+def group_of_ranks(ranks: Sequence[int], tag: str) -> Any:
+    """The group of these ranks, in this order."""
+    if tag:
+        raise ValueError(
+            f"there is no group with the tag {tag!r}: groups have no tags; give the "
+            "group itself"
+        )
+    for group in world.groups:
+        if dist.get_process_group_ranks(group) == list(ranks):
+            return group
+    raise ValueError(
+        f"there is no group of the ranks {list(ranks)}: make it by new_group"
+    )
+
+
 def _group_with(ranks: Sequence[int], tag: str) -> str:
-    for each in world.groups:
-        if dist.get_process_group_ranks(each) == list(ranks):
-            return str(each.group_name)
-    raise RuntimeError(f"there is no group of the ranks {list(ranks)}")
+    return str(group_of_ranks(ranks, tag).group_name)
 
 
 def _define_former(schema: str, to: Callable[..., Any]) -> None:
@@ -186,8 +209,8 @@ _define_former(
     "SymInt[]? input_split_sizes",
     lambda x, taken, given, tag, ranks, size: ops.all_to_all_single(
         x,
-        taken or [x.shape[0] // size] * size,
-        given or [x.shape[0] // size] * size,
+        taken or [rows_of(x) // size] * size,
+        given or [rows_of(x) // size] * size,
         _group_with(ranks, tag),
     ),
 )

@@ -64,7 +64,8 @@ class DeviceMesh:
         rows = self.mesh.permute([*rest, *axes]).flatten(len(rest))
         for ranks in rows.reshape(-1, rows.shape[-1]).tolist():
             is_world = ranks == list(range(dist.get_world_size()))
-            group = dist.group.WORLD if is_world else dist.new_group(ranks)
+            make = dist.new_group
+            group = dist.group.WORLD if is_world else make(ranks, sort_ranks=False)
             own = group if dist.get_rank() in ranks else own
         return own
 

@@ -2,7 +2,8 @@
 
 A call waits on the device for what the current stream has queued; ``Work.wait`` makes
 the current stream wait for it in turn, and the program goes on. Device memory and
-streams are those of the tensors' device backend (``devices.Backend``).
+streams are those of the tensors' device backend (``devices.Backend``). There is no
+backend "cuda" yet, so this has not run on a GPU: tests run it on devices in Python.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from inspect import isfunction, signature
 from typing import Any
 
 import pellucid as torch
@@ -166,8 +168,10 @@ class NcclGroup(ProcessGroup):
         if op.op is RedOpType.PREMUL_SUM:
             call = op.factor, tensor.dtype, self._communicator
             made = self._nccl.premultiplied_sum(*call)
-            yield made
-            self._nccl.call("RedOpDestroy", made, self._communicator)
+            try:
+                yield made
+            finally:
+                self._nccl.call("RedOpDestroy", made, self._communicator)
             return
         if op.code not in REDUCTIONS:
             raise ValueError(f"Cannot use ReduceOp.{op.name} with NCCL")
@@ -338,11 +342,13 @@ class NcclGroup(ProcessGroup):
 _ASYNCHRONOUS = options.AllToAllOptions()
 _ASYNCHRONOUS.asyncOp = True
 
-_METHODS: tuple[str, ...] = (
-    *("allreduce", "allreduce_coalesced", "reduce", "broadcast", "allgather"),
-    *("_allgather_base", "gather", "scatter", "reduce_scatter", "alltoall"),
-    *("_reduce_scatter_base", "alltoall_base", "send", "recv", "recv_anysource"),
-)
+# ProcessGroup's methods that take tensors, and so have a device.
+_METHODS = [
+    name
+    for name, method in vars(ProcessGroup).items()
+    if isfunction(method)
+    and not {"tensors", "output", "outputs"}.isdisjoint(signature(method).parameters)
+]
 
 
 def _first_tensor(values: Any) -> Any:

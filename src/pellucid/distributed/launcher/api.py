@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pellucid.distributed.elastic import metrics
 from pellucid.distributed.elastic.agent.server.api import DEFAULT_SIGNALS
 from pellucid.distributed.elastic.agent.server.health_check_server import (
     HealthCheckServer,
@@ -160,6 +161,7 @@ def launch_agent(
     )
     is_signalled = False
     try:
+        metrics.initialize_metrics(metrics.MetricsConfig(config.metrics_cfg))
         result = agent.run(config.role)
         if not result.is_failed():
             return result.return_values

@@ -26,6 +26,7 @@ __all__ = [
     "configure",
     "getStream",
     "get_elapsed_time_ms",
+    "initialize_metrics",
     "prof",
     "profile",
     "publish_metric",
@@ -98,6 +99,13 @@ def configure(handler: MetricHandler, group: str | None = None) -> None:
         _default = handler
     else:
         _by_group[group] = handler
+
+
+def initialize_metrics(cfg: MetricsConfig | None = None) -> None:
+    """``elastic_launch`` calls it with ``LaunchConfig.metrics_cfg``. It leaves handlers
+    as they are: a program that configures them by these options assigns its own to
+    ``metrics.initialize_metrics``, as in PyTorch.
+    """
 
 
 def getStream(group: str) -> MetricStream:

@@ -83,8 +83,9 @@ class LogsSpecs(ABC):
 
 
 class DefaultLogsSpecs(LogsSpecs):
-    """Files ``<log_dir>/<run id>_.../attempt_<n>/<local rank>/stdout.log``. Without
-    ``log_dir`` the folder is temporary, and deleted with this object.
+    """Files ``<log_dir>/<run id>_.../attempt_<n>/<local rank>/stdout.log``, deleted
+    when processes start again as the same attempt. Without ``log_dir`` the folder is
+    temporary, and deleted with this object.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class DefaultLogsSpecs(LogsSpecs):
             self._run_log_dir = self._make_log_dir(self._root_log_dir, run_id)
         attempt = first.get("TORCHELASTIC_RESTART_COUNT", "0")
         folder = os.path.join(self._run_log_dir, f"attempt_{attempt}")
+        shutil.rmtree(folder, ignore_errors=True)
         redirects = to_map(self._redirects, len(envs))
         tee = to_map(self._tee, len(envs))
         dest = LogsDest(

@@ -112,6 +112,9 @@ class PContext(ABC):
         self._filters = duplicate_stdout_filters, duplicate_stderr_filters
         self._tails: list[TailLog] = []
         self._ended: RunProcsResult | None = None
+        self._ended_sessions: set[int] = (
+            set()
+        )  # local ranks; others may have their pids
         self._filtered = contextlib.ExitStack()
 
     def start(self) -> None:
@@ -140,8 +143,16 @@ class PContext(ABC):
         """Starts the processes."""
 
     @abstractmethod
+    def _reap(self, local_rank: int, timeout: float) -> int | None:
+        """The exit code; None if the process still runs after ``timeout`` seconds."""
+
     def _exit_code(self, local_rank: int, timeout: float = 0.0) -> int | None:
-        """None if the process still runs after ``timeout`` seconds."""
+        """``_reap``; with a process its session ends, before the pid is used again."""
+        code = self._reap(local_rank, timeout)
+        if code is not None and local_rank not in self._ended_sessions:
+            self._ended_sessions.add(local_rank)
+            end_session(self.pids()[local_rank])
+        return code
 
     @abstractmethod
     def pids(self) -> dict[int, int]:
@@ -205,9 +216,10 @@ class PContext(ABC):
         end = time.monotonic() + timeout
         for rank in running:
             self._exit_code(rank, max(0.0, end - time.monotonic()))
-        for rank, pid in self.pids().items():
-            end_session(pid)
-            self._exit_code(rank, _REPORTING)
+        for rank in running:
+            if rank not in self._ended_sessions:
+                end_session(self.pids()[rank])
+                self._exit_code(rank, _REPORTING)
 
 
 class SubprocessContext(PContext):
@@ -248,7 +260,7 @@ class SubprocessContext(PContext):
         """Process ids by local rank."""
         return {r: each.proc.pid for r, each in self.subprocess_handlers.items()}
 
-    def _exit_code(self, local_rank: int, timeout: float = 0.0) -> int | None:
+    def _reap(self, local_rank: int, timeout: float) -> int | None:
         import subprocess
 
         process = self.subprocess_handlers[local_rank].proc
@@ -327,7 +339,7 @@ class MultiprocessContext(PContext):
             if local_rank not in self._results and pipe.poll():
                 self._results[local_rank] = pipe.recv()
 
-    def _exit_code(self, local_rank: int, timeout: float = 0.0) -> int | None:
+    def _reap(self, local_rank: int, timeout: float) -> int | None:
         self._take_result(local_rank)
         process = self._processes[local_rank]
         process.join(timeout)

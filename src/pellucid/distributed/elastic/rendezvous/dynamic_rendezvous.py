@@ -14,6 +14,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -70,8 +71,8 @@ class RendezvousBackend(ABC):
 
 
 class RendezvousTimeout:
-    """How long to wait for enough machines, then for more, to close, and for a sign of
-    life.
+    """How long to wait for enough machines, then for more; how long to try to close
+    or to give a sign of life while other machines change the state.
     """
 
     def __init__(
@@ -204,9 +205,10 @@ class DynamicRendezvousHandler(RendezvousHandler):
         """Whether the ranks use the agents' store: if it is a TCPStore."""
         return isinstance(self._store, TCPStore)
 
-    def _change(self, change: Any) -> _State:
+    def _change(self, change: Any, timeout: timedelta) -> _State:
         """Applies ``change`` to the state until no other machine has changed it too."""
         with self._rounds_lock:
+            end = time.monotonic() + timeout.total_seconds()
             found: Any = self._backend.get_state()
             while True:
                 data, token = found[:2] if found else (b"{}", None)
@@ -220,6 +222,12 @@ class DynamicRendezvousHandler(RendezvousHandler):
                 )
                 if answer is not None and answer[2]:
                     return state
+                if time.monotonic() > end:
+                    raise RendezvousTimeoutError(
+                        f"the state of the run {self._settings.run_id!r} could not be "
+                        f"changed within {timeout.total_seconds():g} s: other machines "
+                        "changed it each time"
+                    )
                 found = answer
 
     def _drop_lost(self, state: _State) -> None:
@@ -239,10 +247,8 @@ class DynamicRendezvousHandler(RendezvousHandler):
             state.beats[self._node] = state.beats.get(self._node, 0) + 1
 
     def _keep_alive(self) -> None:
-        interval = self._settings.keep_alive_interval.total_seconds()
-        while not self._end.wait(interval):
-            with contextlib.suppress(RendezvousError):
-                self._change(self._beat)
+        with contextlib.suppress(RendezvousError):
+            self._change(self._beat, self._settings.timeout.heartbeat)
 
     def _join(self, state: _State) -> None:
         """Puts this machine into a round that is not complete, or makes it wait."""
@@ -271,17 +277,25 @@ class DynamicRendezvousHandler(RendezvousHandler):
     def next_rendezvous(self) -> RendezvousInfo:
         """Waits for at least ``min_nodes`` machines, then ``last_call`` for more."""
         self._start_keeping_alive()
+        try:
+            return self._info(self._joined())
+        except BaseException:
+            self._end.set()
+            raise
+
+    def _joined(self) -> _State:
+        """The state of a complete round that has this machine."""
         timeout = self._settings.timeout
         end = time.monotonic() + timeout.join.total_seconds()
         last_call: tuple[int, float] | None = None
         while True:
-            state = self._change(self._join)
+            state = self._change(self._join, timeout.join)
             if state.is_closed:
                 raise RendezvousClosedError(
                     f"the rendezvous {self._settings.run_id!r} is closed"
                 )
             if state.is_complete and self._node in state.nodes:
-                return self._info(state)
+                return state
             now = time.monotonic()
             if len(state.nodes) < self._settings.min_nodes or state.is_complete:
                 last_call = None
@@ -291,7 +305,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
             if is_full or (last_call is not None and now > last_call[1]):
                 self._complete(state)
             elif now > end:
-                self._change(lambda state: state.drop(self._node))
+                self._change(lambda state: state.drop(self._node), timeout.close)
                 raise RendezvousTimeoutError(
                     f"{len(state.nodes)} of at least {self._settings.min_nodes} "
                     f"machines have joined the run {self._settings.run_id!r} within "
@@ -307,7 +321,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
             if (state.round, state.nodes) == (seen.round, seen.nodes):
                 state.is_complete = True
 
-        self._change(complete)
+        self._change(complete, self._settings.timeout.join)
 
     def _info(self, state: _State) -> RendezvousInfo:
         self._round = state.round
@@ -321,9 +335,13 @@ class DynamicRendezvousHandler(RendezvousHandler):
         return RendezvousInfo(store, rank, len(state.nodes), place)
 
     def _start_keeping_alive(self) -> None:
-        if self._beats is None:
-            self._beats = threading.Thread(target=self._keep_alive, daemon=True)
-            self._beats.start()
+        if self._beats is not None and not self._end.is_set():
+            return
+        self._end = threading.Event()
+        interval = self._settings.keep_alive_interval.total_seconds()
+        given = weakref.ref(self), self._end, interval
+        self._beats = threading.Thread(target=_beat_until, args=given, daemon=True)
+        self._beats.start()
 
     def _state(self) -> _State:
         found = self._backend.get_state()
@@ -339,7 +357,7 @@ class DynamicRendezvousHandler(RendezvousHandler):
         def close(state: _State) -> None:
             state.is_closed = True
 
-        self._change(close)
+        self._change(close, self._settings.timeout.close)
 
     def num_nodes_waiting(self) -> int:
         """Machines that a next round would have beside those of this one: those that
@@ -361,6 +379,17 @@ class DynamicRendezvousHandler(RendezvousHandler):
         return True
 
 
+def _beat_until(
+    handler: weakref.ref[DynamicRendezvousHandler],
+    end: threading.Event,
+    interval: float,
+) -> None:
+    """Signs of life, until ``end`` or while the handler exists."""
+    while not end.wait(interval) and (found := handler()) is not None:
+        found._keep_alive()
+        del found
+
+
 def _seconds(params: RendezvousParameters, key: str) -> timedelta | None:
     value = params.get_as_int(f"{key}_timeout")
     return None if value is None else timedelta(seconds=value)
@@ -370,7 +399,8 @@ def create_handler(
     store: Store, backend: RendezvousBackend, params: RendezvousParameters
 ) -> DynamicRendezvousHandler:
     """A handler by the options ``join_timeout``, ``last_call_timeout``,
-    ``close_timeout``, ``keep_alive_interval`` and ``keep_alive_max_attempt``.
+    ``close_timeout``, ``heartbeat_timeout``, ``keep_alive_interval`` and
+    ``keep_alive_max_attempt``.
     """
     timeout = RendezvousTimeout(
         *(_seconds(params, key) for key in ("join", "last_call", "close", "heartbeat"))
