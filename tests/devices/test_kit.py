@@ -124,6 +124,7 @@ except BaseException as error:
         ("to_host = None", "TypeError toy has no method to_host(), which every"),
         ("streams = True", "TypeError toy has no method new_stream(), which streams"),
         ("forms = {'mapp'}", "ValueError toy: forms has ['mapp']; the forms are"),
+        ("name = 'item'", "RuntimeError a backend cannot be named 'item': Tensor.item"),
         ("count = -1", "ValueError toy: count must be an int in 1..127, not -1"),
         (
             "alignment = 64\n"
