@@ -44,8 +44,7 @@ class FreeGil {
 // A Backend over the functions of an extension. Every method's error names it and the device.
 class ExtensionDevice final : public Backend {
  public:
-  explicit ExtensionDevice(const DeviceTable& table)
-      : table_(table), name_(table.name), blocks_(static_cast<size_t>(table.alignment)) {}
+  explicit ExtensionDevice(const DeviceTable& table) : table_(table), name_(table.name) {}
 
   int device_count() override { return table_.count; }
 

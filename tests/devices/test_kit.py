@@ -129,7 +129,7 @@ except BaseException as error:
         (
             "alignment = 64\n"
             "    def allocate(self, *given): return Toy.allocate(self, *given) + 1",
-            "which is no multiple of alignment, 64",
+            "which is not a multiple of the alignment 64",
         ),
         (
             "def allocate(self, *rest): raise MemoryError('full')",
