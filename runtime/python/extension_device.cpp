@@ -101,13 +101,13 @@ class ExtensionDevice final : public Backend {
                                            given.params.size()};
     DeviceMessage message{};
     const int status = table_.launch(table_.self, &kernel, &message);
-    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
-      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, status);
-    if (status == extension::kDeviceDeclined) return std::nullopt;
-    if (status != extension::kDeviceDone)
+    const bool is_declined = status == extension::kDeviceDeclined;
+    if (status != extension::kDeviceDone && !is_declined)
       raise(ErrorKind::Runtime, "%s\nThe kernel was of %s.", failure("launch", given.device, message).c_str(),
             given.op);
-    return 0;
+    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
+      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, is_declined);
+    return is_declined ? std::nullopt : std::optional<int64_t>(0);
   }
 
   void note_fallback(const std::string& op, const char* kernel) override {
@@ -140,10 +140,10 @@ class ExtensionDevice final : public Backend {
   }
 
  private:
-  static void log(const char* op, const char* text, Device device, int status) {
+  static void log(const char* op, const char* text, Device device, bool is_declined) {
     const HoldGil gil;
     static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
-    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), status));
+    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), is_declined));
   }
 
   std::string failure(const char* method, Device device, const DeviceMessage& message) const {

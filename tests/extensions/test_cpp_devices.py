@@ -91,6 +91,9 @@ struct Faulty : Device {
   void from_host(int, uint64_t, const void*, size_t, int64_t) override {
     throw std::runtime_error("the bus is on fire");
   }
+  bool launch(int, const Kernel&) override {
+    throw std::runtime_error("the clock is off");
+  }
   uint64_t address = 4096;
 };
 PELLUCID_DEVICE("faulty", Faulty);
@@ -113,6 +116,10 @@ def test_errors_name_the_method_and_the_device(tmp_path):
         error_of(lambda: torch.tensor([1.0]).to("faulty"))
         kept = torch.empty(2, device="faulty")
         error_of(lambda: torch.empty(2, device="faulty"))
+        with torch.devices.trace() as log:
+            error_of(lambda: kept.neg_())
+        from pellucid.devices import launching
+        print(log, getattr(launching._refusal, "reason", None))
         """,
     )
     lines = text.splitlines()
@@ -120,6 +127,8 @@ def test_errors_name_the_method_and_the_device(tmp_path):
         "RuntimeError faulty's from_host() for faulty:0: the bus is on fire"
     )
     assert "returned 0x1000, inside of a block that is not released yet" in lines[1]
+    assert lines[2] == ("RuntimeError faulty's launch() for faulty:0: the clock is off")
+    assert lines[-1] == "[] None"
 
 
 def test_a_name_that_is_taken_is_refused_where_the_library_is_loaded(tmp_path):
