@@ -13,6 +13,7 @@
 #include "python/contexts.h"
 #include "python/device_streams.h"
 #include "python/extension_device.h"
+#include "python/passing_error.h"
 #include "python/types.h"
 #include "threads/fork_safe_mutex.h"
 
@@ -144,20 +145,6 @@ class PythonBackend final : public Backend {
   }
 
  private:
-  // Saves a Python error that is propagating, because the tensors it frees may call Python, and restores it afterwards.
-  class PassingError {
-   public:
-    PassingError() { PyErr_Fetch(&type_, &value_, &traceback_); }
-    ~PassingError() {
-      if (type_) PyErr_Restore(type_, value_, traceback_);
-    }
-    PassingError(const PassingError&) = delete;
-    PassingError& operator=(const PassingError&) = delete;
-
-   private:
-    PyObject *type_, *value_, *traceback_;
-  };
-
   static unsigned long long event_of(uint64_t event) { return event; }
 
   // What a method returned; the error that it raised gets a note of which method of which device that was.
