@@ -81,6 +81,31 @@ def test_it_has_no_memory_left(ram):
     assert text.startswith("ram:0 has no memory for 1073741824 bytes: ")
 
 
+def test_a_kernels_text_is_asked_for_again_after_an_error(ram):
+    text = program(
+        ram,
+        """
+        import sys
+        from pellucid.devices import launching
+
+        asked, text_of = [], launching.text_of
+        def fails_once(kernel_id):
+            asked.append(kernel_id)
+            if len(asked) == 1:
+                raise OSError("no file")
+            return text_of(kernel_id)
+
+        launching.text_of = fails_once
+        sys.unraisablehook = lambda found: print(found.exc_value)
+        with torch.devices.trace():
+            x = torch.ones(2, device="ram").neg()
+        first, again, other = asked
+        print(first == again != other, x.tolist())
+        """,
+    )
+    assert text == "no file\nTrue [-1.0, -1.0]\n"
+
+
 FAULTY = """
 #include <pellucid/device.h>
 using namespace pellucid::extension;
