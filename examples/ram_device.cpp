@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string>
 #include <vector>
 
 namespace {
@@ -30,7 +34,13 @@ struct Program {
   size_t result = 0;
 };
 
-size_t number_of(const std::string& text) { return std::stoul(text.substr(text[0] == '%' || text[0] == 'p')); }
+// Of "%3", "p3" or "3"; false for other words.
+bool read_number(const std::string& word, size_t& number) {
+  const char* const first = word.c_str() + (word[0] == '%' || word[0] == 'p');
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(first, end, number);
+  return error == std::errc{} && rest == end;
+}
 
 // A map with one result, of arithmetic in float32 and float64; nullopt for others.
 std::optional<Program> parse(std::string_view text) {
@@ -44,15 +54,15 @@ std::optional<Program> parse(std::string_view text) {
     std::istringstream words(line);
     words >> word >> first;
     if (word == "return") {
-      program.result = number_of(first);
+      if (!read_number(first, program.result)) return {};
       return program;
     }
     Instruction made;
     words >> made.op >> made.dtype >> first;
     if (!known.count(made.op) || (made.dtype != "f32" && made.dtype != "f64")) return {};
     if (made.op == "const") made.number = std::strtod(first.c_str(), nullptr);
-    else made.first = number_of(first);
-    if (words >> second) made.second = number_of(second);
+    else if (!read_number(first, made.first)) return {};
+    if (words >> second && !read_number(second, made.second)) return {};
     program.instructions.push_back(made);
   }
   return {};
@@ -95,16 +105,14 @@ class Ram final : public Device {
   uint64_t allocate(int, size_t nbytes) override {
     const std::lock_guard lock(mutex_);
     if (used_ + nbytes > kCapacity) throw NoMemory(std::to_string(used_) + " bytes are in use");
-    used_ += nbytes;
-    char* const block = new char[nbytes];
     const uint64_t address = next_;
+    blocks_.emplace(address, std::unique_ptr<char[]>(new char[nbytes]));
     next_ += (nbytes + 127) / 64 * 64;
-    blocks_[address] = block;
+    used_ += nbytes;
     return address;
   }
   void release(int, uint64_t address, size_t nbytes) override {
     const std::lock_guard lock(mutex_);
-    delete[] blocks_.at(address);
     blocks_.erase(address);
     used_ -= nbytes;
   }
@@ -166,11 +174,11 @@ class Ram final : public Device {
   char* place(uint64_t address) {
     const std::lock_guard lock(mutex_);
     const auto block = std::prev(blocks_.upper_bound(address));
-    return block->second + (address - block->first);
+    return block->second.get() + (address - block->first);
   }
 
   std::mutex mutex_;
-  std::map<uint64_t, char*> blocks_;
+  std::map<uint64_t, std::unique_ptr<char[]>> blocks_;
   std::map<std::string, std::optional<Program>> programs_;
   uint64_t next_ = uint64_t{1} << 40;  // above all addresses of the CPU
   size_t used_ = 0;

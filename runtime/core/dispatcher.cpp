@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -384,10 +385,11 @@ bool ran_elsewhere(OpCall& call) {
 
 namespace {
 
-std::string list_of(std::vector<std::string> names) {
+// Each name once, in the order of first occurrence.
+std::string list_of(std::span<const std::string> names) {
   std::string text;
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  for (const std::string& name : names) text.append(text.empty() ? "" : ", ").append(name);
+  for (auto name = names.begin(); name != names.end(); ++name)
+    if (std::find(names.begin(), name, *name) == name) text.append(text.empty() ? "" : ", ").append(*name);
   return text;
 }
 
@@ -433,20 +435,21 @@ void raise_no_kernel(const OpCall& call) {
         names.empty() ? "none" : list_of(names).c_str(), kernels.empty() ? "nothing" : kernels.c_str(), remedy.c_str());
 }
 
-void require_device_of_kernel(const OpCall& call, Key key) {
+void require_device_of_kernel(const OpCall& call) {
   const KeySet backends = gather_keys(call) & kBackends;
-  if (!backends.empty() && !backends.has(key)) raise_no_kernel(call);
+  if (!backends.empty() && !backends.has(Key::CPU)) raise_no_kernel(call);
 }
 
 void raise_two_devices(const OpCall& call, Device first, const TensorImpl& other) {
-  const char* argument = "";
+  std::string place = "in";  // `other` may be a tensor that the op made
   each_tensor_of(call, [&](const TensorImpl& tensor, int k) {
-    if (&tensor == &other) argument = call.op->schema.arguments[static_cast<size_t>(k)].name.c_str();
+    if (&tensor == &other)
+      place = "when checking argument '" + call.op->schema.arguments[static_cast<size_t>(k)].name + "' of";
   });
   raise(ErrorKind::Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, %s and %s! "
-        "(when checking argument '%s' of %s)\nMove one of them: tensor.to(device)",
-        device_name(first).c_str(), device_name(other.device).c_str(), argument, call.op->qualified_name.c_str());
+        "(%s %s)\nMove one of them: tensor.to(device)",
+        device_name(first).c_str(), device_name(other.device).c_str(), place.c_str(), call.op->qualified_name.c_str());
 }
 
 }  // namespace pellucid

@@ -88,9 +88,9 @@ void dispatch_watched(OpCall& call);  // for observers, the timeline and anomaly
 extern void (*examine_results)(const OpCall& call, Key key);
 // Names the op, the devices and keys of its tensors, and the kernels that the op has.
 [[noreturn]] void raise_no_kernel(const OpCall& call);
-// For kernels that a library registers at a backend's key: calls whose tensors have no kernel at their own backend
+// For kernels that a library registers at the CPU's key: calls whose tensors have no kernel at their own backend
 // reach the CPU's, as calls without tensors do.
-void require_device_of_kernel(const OpCall& call, Key key);
+void require_device_of_kernel(const OpCall& call);
 [[noreturn]] void raise_two_devices(const OpCall& call, Device first, const TensorImpl& other);
 
 inline KeySet gather_keys(const OpCall& call) {

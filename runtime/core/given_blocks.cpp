@@ -11,7 +11,6 @@ void GivenBlocks::add(Device device, uint64_t address, size_t nbytes) {
           device.index, nbytes, static_cast<unsigned long long>(address), why);
   };
   if (!address) refuse("expected the address of the bytes, a positive int");
-  if (address % alignment_) refuse(("which is no multiple of alignment, " + std::to_string(alignment_)).c_str());
   const auto next = blocks_.lower_bound({device.index, address});
   const auto meets = [&](const auto& block) {
     return block.first.first == device.index && block.first.second < address + nbytes &&

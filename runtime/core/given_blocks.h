@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <utility>
 
 #include "core/backend.h"
@@ -12,14 +11,11 @@ namespace pellucid {
 
 class GivenBlocks {
  public:
-  explicit GivenBlocks(size_t alignment) : alignment_(alignment) {}
-
-  // Raises a Runtime error for an address that is no multiple of the alignment, or inside of a block in use.
+  // Raises a Runtime error for no address, and for one inside of a block in use. Neither may be released.
   void add(Device device, uint64_t address, size_t nbytes);
   void remove(Device device, uint64_t address) { blocks_.erase({device.index, address}); }
 
  private:
-  const size_t alignment_;
   std::map<std::pair<int8_t, uint64_t>, size_t> blocks_;
 };
 

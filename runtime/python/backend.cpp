@@ -25,9 +25,8 @@ FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 // A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {
  public:
-  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams, size_t alignment)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams),
-        blocks_(alignment) {}
+  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {}
 
   int device_count() override { return count_; }
 
@@ -228,8 +227,7 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
       return nullptr;
     const PoolOptions pool{static_cast<PoolPolicy>(policy), static_cast<size_t>(alignment),
                            static_cast<size_t>(padding), static_cast<size_t>(segment), poison != 0};
-    auto backend =
-        std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams, pool.alignment);
+    auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });

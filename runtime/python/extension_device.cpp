@@ -14,7 +14,9 @@
 #include "core/given_blocks.h"
 #include "kernels/device_launch.h"
 #include "ops/device_op.h"
+#include "pellucid/device.h"
 #include "python/contexts.h"
+#include "python/passing_error.h"
 #include "threads/fork_safe_mutex.h"
 
 namespace pellucid::python {
@@ -27,25 +29,30 @@ std::atomic<bool> is_traced{false};  // whether a log of launches is open
 
 FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all devices, and of the texts
 
-// Lets other threads run Python while a device waits.
-class FreeGil {
- public:
-  FreeGil() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
-  ~FreeGil() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  FreeGil(const FreeGil&) = delete;
-  FreeGil& operator=(const FreeGil&) = delete;
+// Lets other threads run Python while a device copies or waits.
+std::optional<ReleaseGil> free_gil() {
+  return PyGILState_Check() ? std::optional<ReleaseGil>(std::in_place) : std::optional<ReleaseGil>();
+}
 
- private:
-  PyThreadState* const state_;
-};
+constexpr bool are_same(extension::DevicePolicy given, PoolPolicy own) {
+  return static_cast<int>(given) == static_cast<int>(own);
+}
+static_assert(are_same(extension::DevicePolicy::None, PoolPolicy::None));
+static_assert(are_same(extension::DevicePolicy::BestFit, PoolPolicy::BestFit));
+static_assert(are_same(extension::DevicePolicy::FirstFit, PoolPolicy::FirstFit));
+static_assert(are_same(extension::DevicePolicy::SizeClasses, PoolPolicy::SizeClasses));
+static_assert(extension::Kernel::kIdBytes == kKernelIdBytes);
+
+// The texts of kernels by their ids, never freed. Used with the mutex held.
+std::map<std::string, std::string>& texts() {
+  static auto* const made = new std::map<std::string, std::string>;
+  return *made;
+}
 
 // A Backend over the functions of an extension. Every method's error names it and the device.
 class ExtensionDevice final : public Backend {
  public:
-  explicit ExtensionDevice(const DeviceTable& table)
-      : table_(table), name_(table.name), blocks_(static_cast<size_t>(table.alignment)) {}
+  explicit ExtensionDevice(const DeviceTable& table) : table_(table), name_(table.name) {}
 
   int device_count() override { return table_.count; }
 
@@ -74,10 +81,11 @@ class ExtensionDevice final : public Backend {
   }
 
   void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {
-    const FreeGil waiting;
+    const auto waiting = free_gil();
     run("to_host", device, table_.to_host, to, from, nbytes, current_stream(device));
   }
   void from_host(Device device, uint64_t to, const void* from, size_t nbytes) override {
+    const auto waiting = free_gil();
     run("from_host", device, table_.from_host, to, from, nbytes, current_stream(device));
   }
 
@@ -102,13 +110,13 @@ class ExtensionDevice final : public Backend {
                                            given.params.size()};
     DeviceMessage message{};
     const int status = table_.launch(table_.self, &kernel, &message);
-    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
-      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, status);
-    if (status == extension::kDeviceDeclined) return std::nullopt;
-    if (status != extension::kDeviceDone)
+    const bool is_declined = status == extension::kDeviceDeclined;
+    if (status != extension::kDeviceDone && !is_declined)
       raise(ErrorKind::Runtime, "%s\nThe kernel was of %s.", failure("launch", given.device, message).c_str(),
             given.op);
-    return 0;
+    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
+      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, is_declined);
+    return is_declined ? std::nullopt : std::optional<int64_t>(0);
   }
 
   void note_fallback(const std::string& op, const char* kernel) override {
@@ -119,7 +127,7 @@ class ExtensionDevice final : public Backend {
   }
 
   void synchronize(Device device) override {
-    const FreeGil waiting;
+    const auto waiting = free_gil();
     run("synchronize", device, table_.synchronize);
   }
 
@@ -133,7 +141,7 @@ class ExtensionDevice final : public Backend {
   void wait(Device device, int64_t stream, uint64_t event) override { run("wait", device, table_.wait, stream, event); }
   bool is_done(Device device, uint64_t event) override { return give<bool>("is_done", device, table_.is_done, event); }
   void finish(Device device, uint64_t event) override {
-    const FreeGil waiting;
+    const auto waiting = free_gil();
     run("finish", device, table_.finish, event);
   }
   double elapsed(Device device, uint64_t first, uint64_t second) override {
@@ -141,10 +149,10 @@ class ExtensionDevice final : public Backend {
   }
 
  private:
-  static void log(const char* op, const char* text, Device device, int status) {
+  static void log(const char* op, const char* text, Device device, bool is_declined) {
     const HoldGil gil;
     static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
-    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), status));
+    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), is_declined));
   }
 
   std::string failure(const char* method, Device device, const DeviceMessage& message) const {
@@ -190,21 +198,28 @@ void add_extension_device(const DeviceTable& table) {
 void trace_extension_devices(bool enabled) { is_traced.store(enabled, std::memory_order_relaxed); }
 
 const char* extension_kernel_text(const uint8_t* kernel_id) {
-  static auto* const texts = new std::map<std::string, std::string>;
   const std::string id(reinterpret_cast<const char*>(kernel_id), kKernelIdBytes);
   {
     const std::lock_guard lock(mutex);
-    if (const auto known = texts->find(id); known != texts->end()) return known->second.c_str();
+    if (const auto known = texts().find(id); known != texts().end()) return known->second.c_str();
   }
   const HoldGil gil;
+  const PassingError passing;
   static constinit LateImport text_of("pellucid.devices.launching", "text_of");
   std::string text;
   try {
     const Object found = own(PyObject_CallFunction(text_of.get(), "y#", id.data(), static_cast<Py_ssize_t>(id.size())));
-    if (const char* given = PyUnicode_AsUTF8(found.get())) text = given;
-  } catch (const Error&) { PyErr_WriteUnraisable(nullptr); }
+    const char* const given = PyUnicode_AsUTF8(found.get());
+    if (!given) raise_python();
+    text = given;
+  } catch (const Error&) {
+    // Reported here, as a device is between this function and Python; an interrupt is raised once that has returned.
+    if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return PyErr_WriteUnraisable(nullptr), "";
+    PyErr_Clear();
+    return PyErr_SetInterrupt(), "";
+  }
   const std::lock_guard lock(mutex);
-  return texts->emplace(id, std::move(text)).first->second.c_str();
+  return texts().emplace(id, std::move(text)).first->second.c_str();
 }
 
 }  // namespace pellucid::python

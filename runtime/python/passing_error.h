@@ -1,4 +1,4 @@
-// A Python error that is propagating while other Python code must run.
+// PassingError: calls of Python while a Python error propagates.
 #pragma once
 
 #include "python/object.h"

@@ -77,7 +77,7 @@ void run_slot(OpCall& call, void* context) {
     const KernelEntry before = slot.replaced.kernel;
     return before.function ? before.function(call, before.context) : run_lower(call, *slot.key);
   }
-  if (slot.key && kBackends.has(*slot.key)) require_device_of_kernel(call, *slot.key);
+  if (slot.key == Key::CPU) require_device_of_kernel(call);
   Object positional, keywords;
   pack_arguments(call, positional, keywords);
   if (!slot.op) positional = with_first(Object::borrow(overload_object(*call.op)), positional);

@@ -124,11 +124,12 @@ except BaseException as error:
         ("to_host = None", "TypeError toy has no method to_host(), which every"),
         ("streams = True", "TypeError toy has no method new_stream(), which streams"),
         ("forms = {'mapp'}", "ValueError toy: forms has ['mapp']; the forms are"),
+        ("name = 'item'", "RuntimeError a backend cannot be named 'item': Tensor.item"),
         ("count = -1", "ValueError toy: count must be an int in 1..127, not -1"),
         (
             "alignment = 64\n"
             "    def allocate(self, *given): return Toy.allocate(self, *given) + 1",
-            "which is no multiple of alignment, 64",
+            "which is not a multiple of the alignment 64",
         ),
         (
             "def allocate(self, *rest): raise MemoryError('full')",

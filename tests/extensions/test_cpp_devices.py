@@ -81,6 +81,31 @@ def test_it_has_no_memory_left(ram):
     assert text.startswith("ram:0 has no memory for 1073741824 bytes: ")
 
 
+def test_a_kernels_text_is_asked_for_again_after_an_error(ram):
+    text = program(
+        ram,
+        """
+        import sys
+        from pellucid.devices import launching
+
+        asked, text_of = [], launching.text_of
+        def fails_once(kernel_id):
+            asked.append(kernel_id)
+            if len(asked) == 1:
+                raise OSError("no file")
+            return text_of(kernel_id)
+
+        launching.text_of = fails_once
+        sys.unraisablehook = lambda found: print(found.exc_value)
+        with torch.devices.trace():
+            x = torch.ones(2, device="ram").neg()
+        first, again, other = asked
+        print(first == again != other, x.tolist())
+        """,
+    )
+    assert text == "no file\nTrue [-1.0, -1.0]\n"
+
+
 FAULTY = """
 #include <pellucid/device.h>
 using namespace pellucid::extension;
@@ -90,6 +115,9 @@ struct Faulty : Device {
   void to_host(int, void*, uint64_t, size_t, int64_t) override {}
   void from_host(int, uint64_t, const void*, size_t, int64_t) override {
     throw std::runtime_error("the bus is on fire");
+  }
+  bool launch(int, const Kernel&) override {
+    throw std::runtime_error("the clock is off");
   }
   uint64_t address = 4096;
 };
@@ -113,6 +141,10 @@ def test_errors_name_the_method_and_the_device(tmp_path):
         error_of(lambda: torch.tensor([1.0]).to("faulty"))
         kept = torch.empty(2, device="faulty")
         error_of(lambda: torch.empty(2, device="faulty"))
+        with torch.devices.trace() as log:
+            error_of(lambda: kept.neg_())
+        from pellucid.devices import launching
+        print(log, getattr(launching._refusal, "reason", None))
         """,
     )
     lines = text.splitlines()
@@ -120,6 +152,8 @@ def test_errors_name_the_method_and_the_device(tmp_path):
         "RuntimeError faulty's from_host() for faulty:0: the bus is on fire"
     )
     assert "returned 0x1000, inside of a block that is not released yet" in lines[1]
+    assert lines[2] == ("RuntimeError faulty's launch() for faulty:0: the clock is off")
+    assert lines[-1] == "[] None"
 
 
 def test_a_name_that_is_taken_is_refused_where_the_library_is_loaded(tmp_path):

@@ -107,12 +107,29 @@ def names_nothing(x):
     x[0] = missing  # noqa: F821
 
 
+@gpu.kernel
+def narrows(x):
+    total = 0
+    for i in range(1):
+        total += x[i]
+    x[0] = total
+
+
+@gpu.kernel
+def reads_an_ended_index(x):
+    for SCALE in range(1):
+        x[SCALE] = 0.0
+    x[0] = SCALE
+
+
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
         (loops_forever, "this statement is not part of the kernel language"),
         (adds_arrays, "an array must be indexed"),
         (names_nothing, "an unknown name"),
+        (narrows, "total is int64 since its first value and would narrow float32"),
+        (reads_an_ended_index, "SCALE has no value here"),
     ],
 )
 def test_what_is_not_the_language_is_refused_with_its_line(kernel, words):
@@ -121,6 +138,44 @@ def test_what_is_not_the_language_is_refused_with_its_line(kernel, words):
     text = str(caught.value)
     assert words in text
     assert re.match(rf"{kernel.__name__}, line \d+: ", text)
+
+
+@gpu.kernel
+def scaled(x, out, scale, n):
+    total, last = 0.0, -1
+    for last in range(n):
+        total += x[last] * 0.1 + scale / 3.0
+    out[0] = total
+    out[1] = last
+
+
+def test_literals_and_floats_take_the_dtype_of_the_other_operand():
+    for dtype in (torch.float32, torch.float64):
+        x = torch.tensor([0.3, 0.7, 1.1], dtype=dtype)
+        out = torch.empty(2, dtype=dtype)
+        scaled[1, 32](x, out, 0.2, 3)
+        total = torch.zeros((), dtype=dtype)
+        for value in x:
+            total = total + (value * 0.1 + 0.2 / 3.0)
+        assert out.tolist() == [total.item(), 2.0]
+        scaled[1, 32](x, out, 0.2, 0)
+        assert out.tolist() == [0.0, -1.0]
+
+
+@gpu.kernel
+def guarded(x, out, n):
+    i = gpu.thread()
+    if i < n and x[i] > 0:
+        out[i] = 1.0
+    if i >= n or x[i] <= 0 or i == 0:
+        gpu.atomic_add(out, n, 1.0)
+
+
+def test_what_follows_a_deciding_operand_is_not_read():
+    x = torch.tensor([1.0, -1.0, 2.0])
+    out = torch.zeros(4)
+    guarded[1, 32](x, out, 3)
+    assert out.tolist() == [1.0, 0.0, 1.0, 31.0]
 
 
 def test_functions_of_python_cannot_be_called():

@@ -204,6 +204,18 @@ library.impl("empty.memory_format", empty, "PrivateUse1")
 assert torch.empty(2, 3, device="npu:1").shape == (2, 3)
 assert made == [([2, 3], "npu:1")]
 
+def like(x, *value, device, **options):
+    return torch.empty(x.shape, device="meta")
+
+for op in ("full_like", "empty_like", "zeros_like"):
+    library.impl(op, like, "PrivateUse1")
+library.impl("new_empty", lambda x, size, **options: like(x, **options), "PrivateUse1")
+x = torch.ones(2)  # of the CPU
+assert torch.full_like(x, 3.0, device="npu").is_meta
+assert torch.empty_like(x, device="npu").is_meta
+assert torch.zeros_like(x, device="npu").is_meta
+assert x.new_empty(2, device="npu").is_meta
+
 class OnDevice(torch.Tensor):
     @staticmethod
     def __new__(cls, values):

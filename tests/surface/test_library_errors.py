@@ -33,6 +33,9 @@ def test_an_op_without_a_kernel_names_op_devices_keys_and_what_exists(library):
         "It has kernels for: nothing.",
         'Add one: torch.library.impl("library_errors::f", "CPU", function)',
     ]
+    others = [torch.ones(1, device="meta"), torch.ones(1)]
+    text = message_of(NotImplementedError, lambda: f(x, others))
+    assert "Its tensors are on: cpu, meta; " in text
     library.impl("f", lambda x, others: torch.empty_like(x), "Meta")
     text = message_of(NotImplementedError, lambda: f(x, []))
     assert "It has kernels for: Meta." in text

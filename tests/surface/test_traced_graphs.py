@@ -30,6 +30,16 @@ def test_convolutions_have_the_arguments_of_the_general_one():
     assert found == [("aten::_convolution", 13, flag) for flag in (False, True)]
 
 
+def test_the_general_convolution_says_whether_it_is_transposed():
+    weight, rest = torch.ones(2, 1, 3), (None, [1], [0], [1], True, [0], 1)
+
+    def function(x):
+        return torch.convolution(x, weight, *rest)
+
+    (node,) = traced(function, torch.ones(1, 2, 5))[0].nodes()
+    assert list(node.inputs())[6].toIValue() is True
+
+
 def test_values_have_sizes_constants_and_the_nodes_of_lists():
     a = torch.ones(2, 3)
     graph, _ = traced(lambda x: torch.einsum("ij,kj->ik", x, a), a)

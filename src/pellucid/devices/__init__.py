@@ -168,6 +168,8 @@ def register(backend: Backend) -> None:
 
 def _require_name(name: Any, count: Any) -> None:
     """That a type of devices can be named so, and can have so many."""
+    from pellucid.utils.backend_registration import taken_method
+
     if not (isinstance(name, str) and name.isidentifier() and name.isalpha()):
         raise ValueError(
             f"a backend's name is letters alone, as in 'toy'; {name!r} was given"
@@ -176,6 +178,8 @@ def _require_name(name: Any, count: Any) -> None:
         raise ValueError(f"{name}: count must be an int in 1..127, not {count!r}")
     if hasattr(pellucid, name):
         raise RuntimeError(f"a backend cannot be named {name!r}: torch.{name} exists")
+    if taken := taken_method(name):
+        raise RuntimeError(f"a backend cannot be named {name!r}: {taken} exists")
 
 
 def _require_methods(backend: Backend) -> None:

@@ -126,7 +126,7 @@ def _dtype_of(kernel_name: str, name: str, value: Any) -> str:
             raise TypeError(f"{kernel_name}(): {name} must be contiguous")
         return "*" + str(value.dtype).rpartition(".")[2]
     if isinstance(value, float):
-        return "float32"
+        return "float64"
     if isinstance(value, int):
         return "int64"
     raise TypeError(

@@ -108,7 +108,7 @@ def _as_traced(
     kind = schema.name
     if not kind.startswith("aten::conv") or "groups" not in given:
         return kind, list(given.values())
-    transposed = "transpose" in kind
+    transposed = given.get("transposed", "transpose" in kind)
     first = [given[name] for name in _CONVOLUTION_ORDER]
     output_padding = given.get("output_padding", [0] * len(given["stride"]))
     rest = (transposed, output_padding, given["groups"], *_OF_CUDNN)

@@ -78,6 +78,21 @@ def add_device_methods(name: str) -> None:
     _add_to_packed_sequences(name)
 
 
+def taken_method(name: str) -> str | None:
+    """The first attribute that ``add_device_methods`` would add and that exists."""
+    tensor, module = pellucid.Tensor, pellucid.nn.Module
+    packed = pellucid.nn.utils.rnn.PackedSequence
+    for kind, names in (
+        (tensor, (f"is_{name}", name)),
+        (module, (name,)),
+        (packed, (f"is_{name}", name)),
+    ):
+        for each in names:
+            if hasattr(kind, each):
+                return f"{kind.__name__}.{each}"
+    return None
+
+
 def _mark(name: str) -> property:
     return property(lambda self: self.device.type == name)
 

@@ -2,7 +2,10 @@
 
 A subset of Python over the words of ``builder.py``: numbers, arrays that are indexed
 by one number, ``if``, ``for ... in range(...)``, and the functions of ``WORDS``. A
-variable has the type of its first value. Public through ``pellucid.devices.gpu``.
+variable has the type of its first value, and no value is narrowed to it. Literals and
+Python floats are *weak*: they take the dtype of the other operand, and a variable that
+begins with a weak float is float32, or float64 if it is given one later. Public through
+``pellucid.devices.gpu``.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, NoReturn
 
 from pellucid_compiler.codegen.builder import DOUBLE, Value
@@ -53,11 +56,16 @@ class KernelError(Exception):
     """What a kernel's source must not say, with the line."""
 
 
+class _NeedsDouble(Exception):
+    """A variable that began with a weak float is given a float64."""
+
+
 class Number(NamedTuple):
-    """A value of one thread."""
+    """A value of one thread. A weak one is int64 or float64 until it meets another."""
 
     value: Value
     dtype: str
+    is_weak: bool = False
 
 
 class Array(NamedTuple):
@@ -78,19 +86,35 @@ def compile_kernel(
     printer: type[GpuFunction] = NvptxFunction,
 ) -> GpuModule:
     """The module of a kernel. ``dtypes``: by parameter, that of an array's elements;
-    "int64" and "float32" without a ``*`` are numbers, ``"*float32"`` are arrays."""
-    module = GpuModule(printer)
+    "int64" and "float64" without a ``*`` are numbers, ``"*float32"`` are arrays."""
     arrays = [name for name, dtype in dtypes.items() if str(dtype).startswith("*")]
     numbers = [name for name in dtypes if name not in arrays]
-    f, named = module.entry(arrays, numbers)
-    _Compiler(function, f, threads).run(named, dtypes)
-    f.ret()
-    return module
+    doubles: set[str] = set()
+    while True:
+        module = GpuModule(printer)
+        f, named = module.entry(arrays, numbers)
+        try:
+            _Compiler(function, f, threads, doubles).run(named, dtypes)
+        except _NeedsDouble as found:
+            doubles.add(str(found))
+            continue
+        f.ret()
+        return module
+
+
+def _rank(dtype: str) -> tuple[int, int]:
+    """The order of dtypes in which an assignment must not go down."""
+    kind = 2 if "float" in dtype else int(dtype != "bool")
+    return kind, memory_type(dtype).element_bytes
 
 
 class _Compiler:
     def __init__(
-        self, function: Callable[..., None], f: GpuFunction, threads: int
+        self,
+        function: Callable[..., None],
+        f: GpuFunction,
+        threads: int,
+        doubles: Set[str],
     ) -> None:
         self.function, self.f, self.threads = function, f, threads
         try:
@@ -108,6 +132,10 @@ class _Compiler:
             **inspect.getclosurevars(function).nonlocals,
         }
         self.variables: Variables = {}
+        self.stored = _stored(tree.body)
+        # Variables that begin with a weak float: those met, and those to be float64.
+        self.open: set[str] = set()
+        self.doubles = doubles
 
     def refuse(self, node: ast.AST, why: str) -> NoReturn:
         line = self.first_line + getattr(node, "lineno", 1) - 1
@@ -120,9 +148,12 @@ class _Compiler:
             value, kind = named[name], str(dtype)
             if kind.startswith("*"):
                 self.variables[name] = Array(value, kind[1:], False)
-            elif kind == "float32":
-                number = convert(f, f.bitcast(value, DOUBLE), "float64", kind)
-                self.variables[name] = Number(number, kind)
+            elif kind == "float64":
+                number = Number(f.bitcast(value, DOUBLE), kind, is_weak=True)
+                is_variable = name in self.stored
+                self.variables[name] = (
+                    self.first_value(name, number) if is_variable else number
+                )
             else:
                 self.variables[name] = Number(value, "int64")
         self.block(self.tree.body)
@@ -160,8 +191,12 @@ class _Compiler:
     def assign(self, target: ast.expr, value: Number | Array) -> None:
         if isinstance(target, ast.Name):
             known = self.variables.get(target.id)
-            if isinstance(known, Number) and isinstance(value, Number):
-                value = self.cast(value, known.dtype)
+            if isinstance(value, Number):
+                value = (
+                    self.next_value(target, value, known)
+                    if isinstance(known, Number)
+                    else self.first_value(target.id, value)
+                )
             self.variables[target.id] = value
         elif isinstance(target, ast.Subscript) and isinstance(value, Number):
             array, place = self.element(target)
@@ -174,15 +209,33 @@ class _Compiler:
         else:
             self.refuse(target, "a name or an element can be assigned to")
 
-    def written(self, body: Sequence[ast.stmt]) -> list[str]:
+    def first_value(self, name: str, value: Number) -> Number:
+        """A number as the first value of a variable."""
+        if not value.is_weak:
+            return value
+        if value.dtype == "int64":
+            return value._replace(is_weak=False)
+        self.open.add(name)
+        return self.cast(value, "float64" if name in self.doubles else "float32")
+
+    def next_value(self, target: ast.Name, value: Number, known: Number) -> Number:
+        """A number as another value of a variable; KernelError if it is wider."""
+        given, held = _rank(value.dtype), _rank(known.dtype)
+        if given > held and not (value.is_weak and given[0] == held[0]):
+            is_open = target.id in self.open and target.id not in self.doubles
+            if is_open and given[0] == held[0]:
+                raise _NeedsDouble(target.id)
+            first = "0.0" if given[0] == 2 else "0"
+            self.refuse(
+                target,
+                f"{target.id} is {known.dtype} since its first value and would narrow "
+                f"{value.dtype}: begin with {first}, or with an element of that dtype",
+            )
+        return self.cast(value, known.dtype)
+
+    def written(self, body: Sequence[ast.AST]) -> list[str]:
         """The numbers that statements may change."""
-        stores = (
-            node.id
-            for statement in body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-        names = dict.fromkeys(stores)
+        names = _stored(body)
         return [n for n in names if isinstance(self.variables.get(n), Number)]
 
     def within(
@@ -209,7 +262,11 @@ class _Compiler:
             self.refuse(node, "a loop is: for name in range(start, stop, step)")
         assert isinstance(call, ast.Call)
         assert isinstance(node.target, ast.Name)
-        index, names = node.target.id, self.written(node.body)
+        index, names = node.target.id, self.written([node.target, *node.body])
+        held = self.variables.get(index)
+        is_number = isinstance(held, Number) and held.dtype == "int64"
+        if held is not None and not is_number:
+            self.refuse(node, f"{index} is a loop's index, and was no int64 before")
         given = [self.cast(self.value(a), "int64").value for a in call.args]
         start, stop, step = _range_of(given, self.f)
         carried = [self.variables[name].value for name in names]  # type: ignore[union-attr]
@@ -250,26 +307,22 @@ class _Compiler:
         if isinstance(node, ast.Name):
             return self.name(node)
         if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            left, right = self.unified(self.value(node.left), self.value(node.right))
+            pair = self.value(node.left), self.value(node.right)
+            is_weak = all(number.is_weak for number in pair)
+            left, right = self.unified(*pair)
             op = _BINARY[type(node.op)]
-            if op == "div":
-                dtype = left.dtype if "float" in left.dtype else "float32"
+            if op == "div" and "float" not in left.dtype:
+                dtype = "float64" if is_weak else "float32"
                 left, right = self.cast(left, dtype), self.cast(right, dtype)
             made = LOWERINGS[op](f, left.dtype, left.value, right.value)
-            return Number(made, left.dtype)
+            return Number(made, left.dtype, is_weak and left.dtype == "float64")
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             number = self.value(node.operand)
-            return Number(f.neg(number.value), number.dtype)
+            return number._replace(value=f.neg(number.value))
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             return self.compared(node)
         if isinstance(node, ast.BoolOp):
-            first, *others = [
-                self.cast(self.value(v), "bool").value for v in node.values
-            ]
-            for other in others:
-                is_and = isinstance(node.op, ast.And)
-                first = first & other if is_and else first | other
-            return Number(first, "bool")
+            return Number(self.short_circuit(node.op, node.values), "bool")
         if isinstance(node, ast.Subscript):
             return self.load(node)
         found = self.call(node)
@@ -277,16 +330,29 @@ class _Compiler:
             return found
         self.refuse(node, "a number is expected")
 
+    def short_circuit(self, op: ast.boolop, nodes: Sequence[ast.expr]) -> Value:
+        """``and`` or ``or``: what follows the deciding operand is not evaluated."""
+        first, *rest = nodes
+        value = self.cast(self.value(first), "bool").value
+        if not rest:
+            return value
+        bodies = lambda: [self.short_circuit(op, rest)], lambda: [value]
+        yes, no = bodies if isinstance(op, ast.And) else bodies[::-1]
+        return self.f.branch(value, yes, no)[0]
+
     def literal(self, node: ast.AST, value: Any) -> Number:
-        dtype = {bool: "bool", int: "int64", float: "float32"}.get(type(value))
+        dtype = {bool: "bool", int: "int64", float: "float64"}.get(type(value))
         if dtype is None:
             self.refuse(node, "a constant is a bool, an int or a float")
-        return Number(constant(self.f, value, dtype, 1), dtype)
+        is_weak = dtype == "float64" or (dtype == "int64" and abs(value) < 1 << 31)
+        return Number(constant(self.f, value, dtype, 1), dtype, is_weak)
 
     def name(self, node: ast.Name) -> Number:
         found = self.variables.get(node.id)
         if isinstance(found, Number):
             return found
+        if found is None and node.id in self.stored:
+            self.refuse(node, f"{node.id} has no value here on some path")
         if found is None and node.id in self.names:
             return self.literal(node, self.names[node.id])
         self.refuse(node, "an array must be indexed" if found else "an unknown name")
@@ -303,7 +369,13 @@ class _Compiler:
         )
 
     def unified(self, left: Number, right: Number) -> tuple[Number, Number]:
-        dtype = max(left.dtype, right.dtype, key=_RANKS.index)
+        if left.is_weak == right.is_weak:
+            dtype = max(left.dtype, right.dtype, key=_RANKS.index)
+        else:
+            weak, other = (left, right) if left.is_weak else (right, left)
+            is_wider_kind = _rank(weak.dtype)[0] > _rank(other.dtype)[0]
+            default = "float32" if weak.dtype == "float64" else weak.dtype
+            dtype = default if is_wider_kind else other.dtype
         return self.cast(left, dtype), self.cast(right, dtype)
 
     def cast(self, number: Number, dtype: str) -> Number:
@@ -354,13 +426,14 @@ class _Compiler:
         return None
 
     def math(self, word: str, numbers: list[Number]) -> Number:
+        is_weak = all(number.is_weak for number in numbers)
         if len(numbers) == 2:
             numbers = list(self.unified(*numbers))
         elif numbers[0].dtype == "int64" and word != "abs":
             numbers = [self.cast(numbers[0], "float32")]
         dtype = numbers[0].dtype
         made = LOWERINGS[word](self.f, dtype, *(n.value for n in numbers))
-        return Number(made, dtype)
+        return Number(made, dtype, is_weak and dtype == "float64")
 
     def shared(self, dtype: ast.expr, size: ast.expr) -> Array:
         """Memory of the block: a dtype, and a number of elements that is known."""
@@ -392,6 +465,16 @@ def _range_of(given: list[Value], f: GpuFunction) -> tuple[Value, Value, Value]:
     if len(given) == 1:
         return f.integer(0), given[0], f.integer(1)
     return given[0], given[1], given[2] if len(given) == 3 else f.integer(1)
+
+
+def _stored(body: Sequence[ast.AST]) -> dict[str, None]:
+    """The names that statements assign to, in their order."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return {
+        node.id: None
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def _as_load(node: ast.expr) -> ast.expr:

@@ -2,7 +2,7 @@
 //
 // Needs this header and Python.h only; nothing is linked. Addresses are opaque to the runtime, which adds offsets to
 // them and passes them back. Every method may be called from any thread, with or without the interpreter lock, and
-// reports errors by throwing; `NoMemory` makes the runtime release cached memory and ask once more.
+// reports errors by throwing. `NoMemory` from allocate() makes the runtime release cached memory and ask once more.
 // docs/devices.md says what each method means; `examples/ram_device.cpp` is a device to start from.
 #pragma once
 
@@ -148,7 +148,7 @@ inline void add_device(const char* name, std::unique_ptr<Device> device, const D
       options.alignment,
       options.padding,
       options.segment,
-      device.get(),
+      device.release(),  // the runtime calls it until the process ends, even if a later step of adding it fails
       detail::give<&Device::allocate, uint64_t, size_t>,
       detail::run<&Device::release, uint64_t, size_t>,
       detail::run<&Device::to_host, void*, uint64_t, size_t, int64_t>,
@@ -163,7 +163,6 @@ inline void add_device(const char* name, std::unique_ptr<Device> device, const D
       detail::give<&Device::elapsed, double, uint64_t, uint64_t>,
   };
   check(table()->add_device(&made));
-  device.release();  // the runtime calls it until the process ends
 }
 
 // Adds a device type when the library is loaded; whoever loads it gets the error.

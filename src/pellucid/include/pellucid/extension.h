@@ -169,12 +169,15 @@ inline bool connect() {
   PyObject* capsule = module ? PyObject_GetAttrString(module, "_extension_table") : nullptr;
   Py_XDECREF(module);
   if (!capsule) return false;
-  table() = static_cast<const Table*>(PyCapsule_GetPointer(capsule, "pellucid extension table"));
+  const auto* const found = static_cast<const Table*>(PyCapsule_GetPointer(capsule, "pellucid extension table"));
   Py_DECREF(capsule);   // the module keeps it
-  if (!table()) return false;
-  if (table()->version == kVersion) return true;
+  if (!found) return false;
+  if (found->version == kVersion) {
+    table() = found;
+    return true;
+  }
   PyErr_Format(PyExc_ImportError, "this extension was built for version %u of Pellucid's interface, which has version %u",
-               kVersion, table()->version);
+               kVersion, found->version);
   return false;
 }
 
