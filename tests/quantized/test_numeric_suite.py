@@ -40,6 +40,13 @@ def test_weights_are_matched_by_name(models):
         assert 0 < error < 0.01
 
 
+def test_names_are_matched_by_their_parts():
+    first, second = torch.zeros(2, 2), torch.ones(2, 2)
+    own = {"11.weight": first, "1.1.weight": second}
+    found = suite.compare_weights(own, {"1.1.weight": second})
+    assert found["1.1.weight"]["float"] is second
+
+
 def test_results_of_both_models_are_recorded(models):
     model, quantized, x = models
     expected = model.conv(x)
