@@ -90,6 +90,26 @@ def test_layers_are_measured_with_the_rows_of_the_example():
         assert bool(layer.refusal) == (layer.gain <= 1)
 
 
+def test_layers_that_attention_reads_stay_as_they_are():
+    layer = nn.TransformerEncoderLayer(32, 2, 64, batch_first=True).eval()
+    x = torch.randn(2, 5, 32)
+    expected = layer(x)
+    report = aq.quantize_(layer, aq.Int8WeightOnlyConfig(), measures=False)
+    assert report.quantized == ["linear1", "linear2"]
+    for is_fast in (True, False):
+        with torch.set_grad_enabled(not is_fast):
+            assert torch.allclose(layer(x), expected, 0.05, 0.05)
+
+
+def test_a_model_that_raises_keeps_no_hooks():
+    whole = model()
+    with pytest.raises(RuntimeError):
+        aq.quantize_(
+            whole, aq.Int8WeightOnlyConfig(), example_inputs=(torch.randn(2, 63),)
+        )
+    assert not whole[0]._forward_pre_hooks
+
+
 def test_four_bits_refuse_shapes_that_groups_do_not_divide():
     with pytest.warns(UserWarning, match="columns by 128"):
         report = aq.quantize_(model(), aq.Int4WeightOnlyConfig(), measures=False)
