@@ -57,6 +57,13 @@ def test_results_of_both_models_are_recorded(models):
     assert (other.dequantize() - own).abs().max() < 0.1
 
 
+def test_an_accuracy_report_quantizes_the_inputs_of_quantized_layers(models):
+    model, quantized, x = models
+    report = quantization.accuracy_report(model, quantized, [x])
+    assert [layer.name for layer in report.layers] == ["conv", "fc"]
+    assert all(0 < layer.own < 0.05 for layer in report.layers)
+
+
 def test_shadows_get_the_inputs_of_the_quantized_layers(models):
     model, quantized, x = models
     layers = copy.deepcopy(quantized)
