@@ -65,6 +65,23 @@ def test_a_quantized_model_is_copied_and_saved(config):
     assert torch.equal(other(x), expected)
 
 
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+def test_gradients_are_those_of_the_decoded_weight(config):
+    layer = nn.Sequential(nn.Linear(64, 48))
+    aq.quantize_(layer, config, measures=False)
+    decoded = copy.deepcopy(layer)
+    decoded[0].weight = nn.Parameter(layer[0].weight.dequantize())
+    x, tangent = torch.randn(5, 64), torch.randn(5, 64)
+    found = []
+    for each in (layer, decoded):
+        leaves = x.clone().requires_grad_(), each[0].bias
+        rows = torch.linspace(-1, 1, 48)
+        grads = torch.autograd.grad((each(leaves[0]) * rows).sum(), leaves)
+        found.append([*grads, torch.func.jvp(each, (x,), (tangent,))[1]])
+    for actual, expected in zip(*found, strict=True):
+        assert torch.allclose(actual, expected, 1e-4, 1e-4)
+
+
 def test_a_layer_that_would_be_slower_stays_with_the_ratio(monkeypatch):
     def slower(layer, narrow, found):
         found.before, found.after = 10.0, 25.0

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import _C, Tensor, nn
+from pellucid.autograd import Function
 
 _LEAST = 1e-12  # the least scale, of rows of zeros
 
@@ -130,16 +131,52 @@ class Int8Weight(NarrowWeight):
 
 class Int8DynamicWeight(Int8Weight):
     """int8 with a scale for each row; inputs become int8 with a scale for each row, so
-    that the product is one of integers.
+    that the product is one of integers. Gradients ignore the rounding of inputs.
     """
 
     def product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        product: Any = _IntegerProduct.apply
+        return product(rows, bias, self.rounded_product, self.decoded)  # type: ignore[no-any-return]
+
+    def rounded_product(self, rows: Tensor, bias: Tensor | None) -> Tensor:
+        """The product of the nearest integers."""
         floats = rows.float()
         scales = (floats.abs().amax(1) / 127).clamp_min(_LEAST)
         sums = pellucid._int_mm(_rounded(floats, scales), self.integers.t())
-        added = pellucid.zeros(sums.shape[1]) if bias is None else bias.float()
-        made = _C._pellucid._scale_products(sums, scales, self.scales, added)
+        added = sums.new_zeros(sums.shape[1]) if bias is None else bias
+        made = _C._pellucid._scale_products(sums, scales, self.scales, added.float())
         return made.to(rows.dtype)  # type: ignore[no-any-return]
+
+
+class _IntegerProduct(Function):
+    """``rounded_product`` with the derivatives of the product of floats."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(rows: Tensor, bias: Any, product: Any, decoded: Any) -> Tensor:  # type: ignore[override]
+        made: Tensor = product(rows, bias)
+        return made
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        ctx.decoded, ctx.shape = inputs[3], output.shape
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        of_rows, of_bias, *_ = ctx.needs_input_grad
+        return (
+            grad @ ctx.decoded().to(grad.dtype) if of_rows else None,
+            grad.sum(0) if of_bias else None,
+            *(None, None),
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, rows: Any, bias: Any, *_: Any) -> Any:
+        if rows is None:
+            return bias.expand(ctx.shape)
+        made = rows @ ctx.decoded().to(rows.dtype).t()
+        return made if bias is None else made + bias
 
 
 class Int4Weight(NarrowWeight):
