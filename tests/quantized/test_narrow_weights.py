@@ -66,6 +66,60 @@ def test_a_quantized_model_is_copied_and_saved(config):
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+def test_a_narrow_weight_has_the_protocol_of_parameters(config):
+    layer, other = nn.Linear(64, 48), nn.Linear(64, 48)
+    x = torch.randn(5, 64)
+    for each in (layer, other):
+        aq.quantize_(nn.Sequential(each), config, measures=False)
+    kind, weight, expected = type(layer.weight), layer.weight, layer(x)
+    copied = copy.deepcopy(layer)
+    assert type(copied.weight) is kind and isinstance(copied.weight, nn.Parameter)
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    assert not torch.equal(other(x), expected)
+    other.load_state_dict(torch.load(file))
+    assert torch.equal(other(x), expected)
+    assert torch.equal(torch.export.export(layer, (x,)).module()(x), expected)
+    assert torch.equal(weight.t(), weight.dequantize().t())
+    assert layer.to("cpu").float().weight is weight
+    assert torch.equal(layer(x), expected)
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        layer.to(dtype)
+        assert layer.weight is weight and isinstance(weight, nn.Parameter)
+        assert type(weight) is kind and weight.dtype == dtype
+        actual = layer(x.to(dtype))
+        assert actual.dtype == dtype
+        assert torch.allclose(actual.float(), expected, 0.05, 0.05)
+
+
+def test_float_weights_are_encoded_when_they_are_loaded():
+    whole, narrow = model(), model()
+    whole[0].weight.data *= 2
+    config = aq.Int4WeightOnlyConfig(32)
+    aq.quantize_(narrow, config, lambda m, name: name == "0", measures=False)
+    narrow.load_state_dict(whole.state_dict())
+    encode = aq.narrow_weights.Int4Weight.encode
+    expected = encode(whole[0].weight, group_size=32).dequantize()
+    assert torch.equal(narrow[0].weight.dequantize(), expected)
+    with pytest.raises(RuntimeError, match="assign=True"):
+        whole.load_state_dict(narrow.state_dict())
+    other = encode(whole[0].weight, group_size=64)
+    with pytest.raises(RuntimeError, match="group size differs"):
+        narrow[0].weight.copy_(other)
+
+
+def test_a_file_with_unsound_components_is_refused():
+    narrow = aq.narrow_weights.Int8Weight.encode(torch.randn(4, 8))
+    narrow.scales = narrow.scales[:2].clone()
+    file = io.BytesIO()
+    torch.save(narrow, file)
+    file.seek(0)
+    with pytest.raises(Exception, match="no Int8Weight of the shape"):
+        torch.load(file)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
 def test_gradients_are_those_of_the_decoded_weight(config):
     layer = nn.Sequential(nn.Linear(64, 48))
     aq.quantize_(layer, config, measures=False)
