@@ -40,6 +40,13 @@ def test_weights_are_matched_by_name(models):
         assert 0 < error < 0.01
 
 
+def test_names_are_matched_by_their_parts():
+    first, second = torch.zeros(2, 2), torch.ones(2, 2)
+    own = {"11.weight": first, "1.1.weight": second}
+    found = suite.compare_weights(own, {"1.1.weight": second})
+    assert found["1.1.weight"]["float"] is second
+
+
 def test_results_of_both_models_are_recorded(models):
     model, quantized, x = models
     expected = model.conv(x)
@@ -48,6 +55,13 @@ def test_results_of_both_models_are_recorded(models):
     (own,), (other,) = (found["conv.stats"][k] for k in ("float", "quantized"))
     assert torch.equal(own, expected) and other.is_quantized
     assert (other.dequantize() - own).abs().max() < 0.1
+
+
+def test_an_accuracy_report_quantizes_the_inputs_of_quantized_layers(models):
+    model, quantized, x = models
+    report = quantization.accuracy_report(model, quantized, [x])
+    assert [layer.name for layer in report.layers] == ["conv", "fc"]
+    assert all(0 < layer.own < 0.05 for layer in report.layers)
 
 
 def test_shadows_get_the_inputs_of_the_quantized_layers(models):

@@ -19,5 +19,5 @@ def test_an_op_on_quantized_tensors_is_the_op_on_their_numbers(name):
 def test_the_list_names_ops_of_the_registry_and_no_op_is_wrong():
     assert set(LISTED) <= set(registry.names())
     kinds = {reason.partition(":")[0] for reason in LISTED.values()}
-    assert kinds <= {"refused", "no sample has floats"}
+    assert kinds <= {"refused", "some refused", "no sample has floats"}
     assert len(registry.names()) - len(LISTED) >= 60

@@ -160,7 +160,8 @@ API = {
         *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
         *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
         *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),
-        *("ao/quantization/fx", "fx", "nn", "nn/modules", "nn/utils"),
+        *("ao/quantization/fx", "autograd", "fx", "nn", "nn/modules", "nn/utils"),
+        *("serialization", "utils/_pytree"),
     },
     "ao/quantization/backend_config": {
         *("ao/nn/intrinsic/qat", "ao/nn/qat", "ao/nn/quantized/reference"),

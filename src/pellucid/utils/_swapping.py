@@ -27,6 +27,13 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(
                 f"Cannot swap {name} because it has weakref associated with it"
             )
+    exchange(t1, t2)
+
+
+def exchange(t1: Tensor, t2: Tensor) -> None:
+    """``swap_tensors`` where weak references may be to either: they see the new
+    contents, as after an assignment to ``data``.
+    """
     slots = _slots(t1)
     if slots != _slots(t2):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")

@@ -20,7 +20,7 @@ _Found = dict[str, dict[str, Any]]
 
 
 def _module_of(key: str, parts: int = 1) -> str:
-    return "".join(key.split(".")[:-parts])
+    return ".".join(key.split(".")[:-parts])
 
 
 def _match(keys: Iterable[str], name: str) -> str | None:

@@ -6,12 +6,14 @@ includes that of the layers before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pellucid
 from pellucid import Tensor, nn
+from pellucid.utils._pytree import tree_map
 
 
 @dataclass
@@ -47,33 +49,60 @@ class AccuracyReport:
 
 
 class _Recorder:
-    """The inputs and results of a model's modules, by name."""
+    """Copies of the arguments and results of a model's layers, by name."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.inputs: dict[str, Any] = {}
+        self.inputs: dict[str, Any] = {}  # (args, kwargs)
         self.results: dict[str, Tensor] = {}
 
-    def run(self, given: Any) -> None:
-        """Calls the model and records."""
+    def run(self, given: Any, names: Iterable[str]) -> None:
+        """Calls the model and records the modules ``names``, where they are called."""
         args = given if isinstance(given, tuple) else (given,)
-        handles = [
-            module.register_forward_hook(self._hook(name))
-            for name, module in self.model.named_modules()
-        ]
+        handles = []
+        for name, module in self.model.named_modules():
+            if name in names:
+                before = module.register_forward_pre_hook(
+                    self._before(name), with_kwargs=True
+                )
+                handles += [before, module.register_forward_hook(self._after(name))]
         try:
-            with pellucid.no_grad():
-                self.model(*args)
+            self.model(*_copied(args))
         finally:
             for handle in handles:
                 handle.remove()
 
-    def _hook(self, name: str) -> Any:
-        def see(module: nn.Module, args: Any, result: Any) -> None:
-            if isinstance(result, Tensor):
-                self.inputs[name], self.results[name] = args, result.detach()
+    def _before(self, name: str) -> Any:
+        def see(module: nn.Module, args: Any, kwargs: Any) -> None:
+            self.inputs[name] = _copied((args, kwargs))
 
         return see
+
+    def _after(self, name: str) -> Any:
+        def see(module: nn.Module, args: Any, result: Any) -> None:
+            if isinstance(result, Tensor):
+                self.results[name] = result.clone()
+
+        return see
+
+
+def _copied(value: Any) -> Any:
+    """Without what modules change in place."""
+    return tree_map(lambda x: x.clone() if isinstance(x, Tensor) else x, value)
+
+
+@contextmanager
+def _evaluated(*models: nn.Module) -> Iterator[None]:
+    """In eval mode, without gradients; the modes of all modules return."""
+    modes = [(m, m.training) for model in models for m in model.modules()]
+    for model in models:
+        model.eval()
+    try:
+        with pellucid.no_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
 
 
 def accuracy_report(
@@ -82,8 +111,8 @@ def accuracy_report(
     """The errors of ``quantized``, layer by layer, beside ``model``, for each input (a
     tensor, or a tuple of arguments).
 
-    Layers are compared by name: those that have no parameters and no module of the same
-    name in the other model are left out. Example::
+    Layers are the modules that have parameters of their own and give a tensor. They are
+    compared by name, in eval mode. Example::
 
         >>> import copy, pellucid as torch
         >>> from pellucid.ao.quantization import Int8WeightOnlyConfig, accuracy_report
@@ -97,36 +126,38 @@ def accuracy_report(
     """
     found: dict[str, LayerAccuracy] = {}
     modules = dict(quantized.named_modules())
-    for number, given in enumerate(inputs):
-        before, after = _Recorder(model), _Recorder(quantized)
-        before.run(given)
-        after.run(given)
-        for name, result in before.results.items():
-            if name not in after.results:
-                continue
-            module = modules[name]
-            layer = found.setdefault(name, LayerAccuracy(name, type(module).__name__))
-            total = _error(result, after.results[name])
-            if layer.worst_input < 0 or total > layer.total:
-                layer.total, layer.worst_input = total, number
-            alone = _alone(module, before.inputs[name], after.inputs[name])
-            layer.own = max(layer.own, _error(result, alone))
+    layers = [name for name, own in model.named_modules() if _has_parameters(own)]
+    with _evaluated(model, quantized):
+        for number, given in enumerate(inputs):
+            before, after = _Recorder(model), _Recorder(quantized)
+            before.run(given, layers)
+            after.run(given, layers)
+            for name, result in before.results.items():
+                if name not in after.results:
+                    continue
+                kind = type(modules[name]).__name__
+                layer = found.setdefault(name, LayerAccuracy(name, kind))
+                total = _error(result, after.results[name])
+                if layer.worst_input < 0 or total > layer.total:
+                    layer.total, layer.worst_input = total, number
+                alone = _alone(modules[name], before.inputs[name], after.inputs[name])
+                layer.own = max(layer.own, _error(result, alone))
     return AccuracyReport(list(found.values()))
 
 
-def _alone(module: nn.Module, args: Any, seen: Any) -> Tensor:
+def _has_parameters(module: nn.Module) -> bool:
+    return next(module.parameters(recurse=False), None) is not None
+
+
+def _alone(module: nn.Module, inputs: Any, seen: Any) -> Tensor:
     """The module's result for the float model's arguments, quantized as its own are."""
-    given = [
-        _like(a, b) if isinstance(a, Tensor) else a
-        for a, b in zip(args, seen, strict=True)
-    ]
-    with pellucid.no_grad():
-        made: Tensor = module(*given)
+    args, kwargs = tree_map(_like, inputs, seen)
+    made: Tensor = module(*args, **kwargs)
     return made
 
 
-def _like(x: Tensor, seen: Any) -> Tensor:
-    if not seen.is_quantized:
+def _like(x: Any, seen: Any) -> Any:
+    if not isinstance(seen, Tensor) or not seen.is_quantized:
         return x
     made: Tensor = pellucid.quantize_per_tensor(
         x, seen.q_scale(), seen.q_zero_point(), seen.dtype

@@ -21,6 +21,7 @@ from pellucid.ao.quantization.narrow_weights import (
     Int8Weight,
     NarrowWeight,
 )
+from pellucid.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 _SECONDS = 0.02  # of measuring, for each layer and side
 _ROUNDS = 5  # at least
@@ -147,7 +148,7 @@ def quantize_(
 
     Args:
         filter_fn: whether a module, given with its name, is to be quantized; by default
-            every ``nn.Linear``
+            every ``nn.Linear`` that its parent calls (not ``out_proj`` of attention)
 
     Example::
 
@@ -186,7 +187,9 @@ def _chosen(
 ) -> Iterator[tuple[str, nn.Linear]]:
     for name, module in model.named_modules():
         is_linear = isinstance(module, nn.Linear)
-        if not is_linear or isinstance(module.weight, NarrowWeight):
+        # A module with such a layer reads its weight without calling it.
+        is_read = isinstance(module, NonDynamicallyQuantizableLinear)
+        if not is_linear or is_read or isinstance(module.weight, NarrowWeight):
             continue
         if filter_fn is None or filter_fn(module, name):
             yield name, module
@@ -209,16 +212,19 @@ def _rows_of(
     handles = [
         layer.register_forward_pre_hook(hook(name)) for name, layer in layers.items()
     ]
-    with pellucid.no_grad():
-        model(*inputs)
-    for handle in handles:
-        handle.remove()
+    try:
+        with pellucid.no_grad():
+            model(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
     return rows
 
 
 def _measure(layer: nn.Linear, narrow: NarrowWeight, found: LayerTimes) -> None:
     """The best times of interleaved calls."""
-    x = pellucid.randn(found.rows, layer.in_features, dtype=layer.weight.dtype)
+    like = {"dtype": layer.weight.dtype, "device": layer.weight.device}
+    x = pellucid.randn(found.rows, layer.in_features, **like)
     weights = layer.weight.detach(), narrow
     best = [float("inf"), float("inf")]
     bias = None if layer.bias is None else layer.bias.detach()

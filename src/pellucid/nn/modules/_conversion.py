@@ -106,6 +106,15 @@ def _converted(parameter: Parameter, fn: _Fn) -> Parameter:
         data = fn(parameter)
         grad = parameter.grad
         grad_data = None if grad is None else fn(grad)
+    if hasattr(type(data), "__tensor_flatten__"):
+        converted = Parameter(data, parameter.requires_grad)
+        if grad_data is not None:
+            converted.grad = grad_data
+        # A wrapper has no memory of its own that could be replaced.
+        from pellucid.utils._swapping import exchange
+
+        exchange(parameter, converted)
+        return parameter
     overwrite = switches.get_overwrite_module_params_on_conversion()
     if not overwrite and data.device.type == parameter.device.type:
         parameter.data = data

@@ -235,12 +235,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 @rule("cat")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenates sparse tensors along a dim."""
-    if not all(is_sparse(each) for each in tensors):
-        raise RuntimeError(
-            "Concatenating sparse tensors, but a dense tensor was found: convert it "
-            "with "
-            "to_sparse(), or the others with to_dense()"
-        )
+    _require_sparse(tensors)
     first = tensors[0]
     dim = wrap(dim, first.dim())
     every = [_as_coo(each) for each in tensors]
@@ -276,6 +271,14 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return _as_before(made, first)
 
 
+def _require_sparse(tensors: Sequence[Tensor]) -> None:
+    if not all(is_sparse(each) for each in tensors):
+        raise RuntimeError(
+            "Concatenating sparse tensors, but a dense tensor was found: convert it "
+            "with to_sparse(), or the others with to_dense()"
+        )
+
+
 def _require_fits(first: Parts, other: Parts, dim: int) -> None:
     if first.sparse_dims != other.sparse_dims or len(first.size) != len(other.size):
         raise RuntimeError(
@@ -296,6 +299,7 @@ def _require_fits(first: Parts, other: Parts, dim: int) -> None:
 @rule("stack")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Stacks sparse tensors along a new dim."""
+    _require_sparse(tensors)
     dim = wrap(dim, tensors[0].dim() + 1)
     return cat([unsqueeze(each, dim) for each in tensors], dim)
 
