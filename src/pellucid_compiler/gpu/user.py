@@ -266,7 +266,9 @@ class _Compiler:
         held = self.variables.get(index)
         is_number = isinstance(held, Number) and held.dtype == "int64"
         if held is not None and not is_number:
-            self.refuse(node, f"{index} is a loop's index, and was no int64 before")
+            self.refuse(
+                node, f"{index} is a loop's index, which must be an int64 before"
+            )
         given = [self.cast(self.value(a), "int64").value for a in call.args]
         start, stop, step = _range_of(given, self.f)
         carried = [self.variables[name].value for name in names]  # type: ignore[union-attr]
