@@ -166,7 +166,7 @@ class Int8DynamicWeight(Int8Weight):
         sums = pellucid._int_mm(_rounded(floats, scales), self.integers.t())
         added = sums.new_zeros(sums.shape[1]) if bias is None else bias
         made = _C._pellucid._scale_products(sums, scales, self.scales, added.float())
-        return made.to(rows.dtype)  # type: ignore[no-any-return]
+        return made.to(rows.dtype)
 
 
 class _IntegerProduct(Function):
@@ -175,7 +175,7 @@ class _IntegerProduct(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(rows: Tensor, bias: Any, product: Any, decoded: Any) -> Tensor:  # type: ignore[override]
+    def forward(rows: Tensor, bias: Any, product: Any, decoded: Any) -> Tensor:
         made: Tensor = product(rows, bias)
         return made
 
@@ -227,7 +227,7 @@ class Int4Weight(NarrowWeight):
     @property
     def group_size(self) -> int:
         """Elements with one scale."""
-        return self.shape[1] // self.scales.shape[0]  # type: ignore[no-any-return]
+        return self.shape[1] // self.scales.shape[0]
 
     def options(self) -> dict[str, Any]:
         return {"group_size": self.group_size}

@@ -70,13 +70,19 @@ def scaled_mm(
     Recipes: one scale for a tensor, or one for each row of ``mat_a`` and column of
     ``mat_b``. Sums are float32, rounded to ``output_dtype``.
     """
-    given = [
-        *(_listed(scale_a), _listed(scale_recipe_a), _listed(swizzle_a)),
-        *(_listed(scale_b), _listed(scale_recipe_b), _listed(swizzle_b)),
-    ]
     result: Tensor = pellucid._scaled_mm_v2(
-        *(mat_a, mat_b, *given, bias, output_dtype),
-        *(list(contraction_dim), use_fast_accum),
+        mat_a,
+        mat_b,
+        _listed(scale_a),
+        _listed(scale_recipe_a),
+        _listed(swizzle_a),
+        _listed(scale_b),
+        _listed(scale_recipe_b),
+        _listed(swizzle_b),
+        bias,
+        output_dtype,
+        contraction_dim=list(contraction_dim),
+        use_fast_accum=use_fast_accum,
     )
     return result
 
