@@ -21,7 +21,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
-_SLOWER = 0.9  # than this: memory is not worth it, and it is no noise
+_SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 

@@ -2,7 +2,7 @@
 
 ``Pattern("inv(_a) @ _b")`` matches ``torch.linalg.inv(K) @ y``, ``K.inverse().mv(y)``
 and ``Kinv @ y`` where ``Kinv`` was assigned once. Names that begin with an underscore
-stand for any expression; functions, methods and operators of one meaning are one.
+mean any expression; functions, methods and operators of one meaning are one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MODULES = ("torch", "F", "nn", "functional", "linalg", "special", "pellucid")
 
 @dataclass
 class Match:
-    """What the names of a pattern stand for, and the names that were read through:
+    """What the names of a pattern mean, and the names that were read through:
     variables whose definitions are parts of the match.
     """
 
@@ -81,7 +81,7 @@ def pattern(text: str) -> ast.expr:
 
 
 def matches(wanted: ast.expr, node: ast.expr, scope: Scope) -> Match | None:
-    """What a pattern's names stand for in an expression; None if it does not match."""
+    """What a pattern's names mean in an expression; None if it does not match."""
     match = Match()
     return match if _agree(wanted, node, scope, match) else None
 

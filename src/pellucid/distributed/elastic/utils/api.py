@@ -22,7 +22,7 @@ def get_env_variable_or_raise(env_name: str) -> str:
 
 
 class macros:
-    """Texts in arguments that stand for facts of a rank."""
+    """Texts in arguments that mean facts of a rank."""
 
     local_rank = "${local_rank}"
 
