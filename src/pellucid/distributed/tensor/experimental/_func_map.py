@@ -28,8 +28,8 @@ def local_map(
     """The function of DTensors that calls ``func`` on their local tensors.
 
     ``out_placements`` are of its one result, or a tuple of those of each; None for a
-    result that is not a tensor. ``in_placements`` are what each argument must have, or is
-    moved to with ``redistribute_inputs``; ``in_grad_placements`` are of their
+    result that is not a tensor. ``in_placements`` are what each argument must have, or
+    is moved to with ``redistribute_inputs``; ``in_grad_placements`` are of their
     gradients. Plain tensors are passed on. Without ``func``, a decorator.
 
     Example::
