@@ -28,7 +28,7 @@ OTHERS = {
 }
 # Pellucid's own names with an underscore: the rooms of the package, what properties of
 # tensors share. May only fall.
-MOST_PRIVATE = {"torch": 4, "torch.Tensor": 1, "torch.nn.functional": 0}
+MOST_PRIVATE = {"torch": 2, "torch.Tensor": 1, "torch.nn.functional": 0}
 # Overloads of ``torch.ops.aten`` that PyTorch does not have, with the reason.
 OTHER_OVERLOADS = dict.fromkeys(
     (
@@ -79,6 +79,7 @@ def test_a_namespace_shows_names_of_pytorch(space, shown):
 @pytest.mark.parametrize("space", MOST_PRIVATE)
 def test_private_names_are_pytorchs_but_for_a_few(space, shown):
     names = {n for n in shown[space] if n[0] == "_" != n[1]} - NAMES[space]
+    names -= OF_PYTORCH  # PyTorch shows these once they are imported
     assert len(names) == MOST_PRIVATE[space], sorted(names)
 
 

@@ -115,6 +115,14 @@ class Facts:
                 totals[place] = seconds + took, count + 1
         return totals
 
+    def repeated(self, name: str, least: int) -> list[tuple[str, int, float, int]]:
+        """The lines that spend a tenth of the time in ranges of a name, ``least`` of
+        them or more: file, line, share of the time, number.
+        """
+        lines = self.ranges(name).items()
+        found = [(*place, self.share_of(s), count) for place, (s, count) in lines]
+        return [line for line in found if line[2] >= 0.1 and line[3] >= least]
+
     @cached_property
     def backward(self) -> dict[tuple[str, int], float]:
         """Of each line of forward passes the seconds of its nodes."""

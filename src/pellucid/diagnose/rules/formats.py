@@ -6,16 +6,13 @@ from pellucid.diagnose.edits import every_tenth
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _COUNT = 0.1, 10
+_COUNT = 10
 
 
 def find(facts: Facts) -> list[Finding]:
     """Lines that format tensors repeatedly: for a log, or as a key."""
     findings = []
-    for (file, number), (seconds, count) in facts.ranges("Tensor.__repr__").items():
-        share = facts.share_of(seconds)
-        if share < _SHARE or count < _COUNT:
-            continue
+    for file, number, share, count in facts.repeated("Tensor.__repr__", _COUNT):
         findings.append(
             Finding.at(
                 file,

@@ -8,16 +8,13 @@ from pellucid.diagnose.edits import replaced_nodes, top_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _COUNT = 0.1, 3
+_COUNT = 3
 
 
 def find(facts: Facts) -> list[Finding]:
     """Lines that call ``torch.load`` repeatedly."""
     findings = []
-    for (file, number), (seconds, count) in facts.ranges("torch.load").items():
-        share = facts.share_of(seconds)
-        if share < _SHARE or count < _COUNT:
-            continue
+    for file, number, share, count in facts.repeated("torch.load", _COUNT):
         findings.append(
             Finding.at(
                 file,

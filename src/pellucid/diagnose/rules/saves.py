@@ -6,16 +6,13 @@ from pellucid.diagnose.edits import every_tenth
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _COUNT = 0.1, 3
+_COUNT = 3
 
 
 def find(facts: Facts) -> list[Finding]:
     """Lines that write files repeatedly."""
     findings = []
-    for (file, number), (seconds, count) in facts.ranges("torch.save").items():
-        share = facts.share_of(seconds)
-        if share < _SHARE or count < _COUNT:
-            continue
+    for file, number, share, count in facts.repeated("torch.save", _COUNT):
         findings.append(
             Finding.at(
                 file,
