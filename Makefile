@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 # A process of tests per core; the slow ends of the suite are shared out.
 PYTEST := -m pytest -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test check checked coverage coverage-html sanitize sanitize-threads clang lint types wheel bench build setup clean
+.PHONY: demo test check checked coverage coverage-html sanitize sanitize-threads clang lint types wheel wheels bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -30,7 +30,11 @@ types: build $(VENV)/check
 	$(RUN) -m mypy
 
 wheel: build $(VENV)/check
-	$(RUN) tools/test_wheel.py
+	$(RUN) tools/wheels.py
+
+# For every CPython of this machine; kept in dist/.
+wheels: build $(VENV)/check
+	$(RUN) tools/wheels.py --all --output dist
 
 # Kernels whose every access to memory is checked: docs/checked-mode.md. Two files check
 # kernels of their own in the same way wherever they run.

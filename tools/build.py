@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from part_sizes import report
 from write_offers import write_offers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,6 +104,7 @@ def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
     return [*WARNINGS.split(), SHADOW[kind], *(["-Werror"] if are_errors else [])]
 
 
+SYSTEM_LIBRARIES = ("-pthread", "-ldl", "-lz")
 # Extension modules other than the runtime's, which load without it, and their sources.
 LIBRARIES = {"distributed/_distributed": RUNTIME / "distributed"}
 
@@ -263,9 +265,12 @@ def link(mode: Mode, objects: list[Path], extension: Path) -> None:
     names = [str(o.relative_to(ROOT)) for o in objects]
     # ccache only compiles; the linker's command starts at the compiler itself.
     driver = [word for word in compiler() if word != "ccache"]
-    options = ["-shared", "-pthread", "-ldl", "-Wl,-O1", "-Wl,--gc-sections"]
+    options = ["-shared", *SYSTEM_LIBRARIES, "-Wl,-O1", "-Wl,--gc-sections"]
     run([*driver, *mode.link_flags, *names, *options, "-o", str(fresh)])
     fresh.replace(extension)
+    if mode.name == "release":
+        sizes = {f"{o.parent.name}/{o.stem}": o.stat().st_size for o in objects}
+        print(report(extension, sizes))
 
 
 def run_generators(*, all_levels: bool) -> None:

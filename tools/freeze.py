@@ -23,7 +23,8 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,10 @@ from freeze_samples import (
     graph_samples,
     pointwise_samples,
 )
+from part_sizes import report
 from pellucid_compiler.abi.dtypes import BY_NAME, COMPLEX, INTEGRAL
 from pellucid_compiler.abi.encode import Encodable, encode
-from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.fields import encode_record, fields_of
 from pellucid_compiler.abi.limits import FROZEN_MAGIC
 from pellucid_compiler.abi.plan import encode_plan
 from pellucid_compiler.abi.records import (
@@ -486,15 +488,29 @@ def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[ConversionRow]:
     return made
 
 
-def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
-    """The contents of the frozen file and every kernel that it names."""
+@dataclass(frozen=True)
+class FrozenCatalogue:
+    """The contents of the frozen file and every kernel that it names. ``sizes``: bytes
+    by op and part of the file; ``owners``: the first op that needs a kernel.
+    """
+
+    data: bytes
+    kernels: dict[bytes, Kernel]
+    sizes: dict[str, int]
+    owners: dict[bytes, str]
+
+
+def freeze_catalogue(cache: TraceCache) -> FrozenCatalogue:
     cache.fill()
     kernels: dict[bytes, Kernel] = {}
+    owners: dict[bytes, str] = {}
     programs: dict[bytes, bytes] = {}
     table: list[OpRow] = []
     for name, op in REGISTRY.items():
         traced = cache.traced(op)
         kernels.update(traced.kernels)
+        for kernel_id in traced.kernels:
+            owners.setdefault(kernel_id, name)
         programs.update(traced.programs)
         for reason in traced.without_plan:
             print(f"{name} has keys without a plan: {reason.splitlines()[0]}")
@@ -514,11 +530,27 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
         documentation=tuple(rows),
         texts=texts,
     )
-    return FROZEN_MAGIC + OPCODE_DIGEST + encode(encode_record(file)), kernels
+    fields = encode_record(file)
+    data = FROZEN_MAGIC + OPCODE_DIGEST + encode(fields)
+    return FrozenCatalogue(data, kernels, sizes_of(file, fields), owners)
 
 
-def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
+def sizes_of(file: FrozenFile, fields: Sequence[Encodable]) -> dict[str, int]:
+    """The bytes of each op, and of each other field, in the encoded file."""
+    named = dict(
+        zip((item.name for item in fields_of(FrozenFile)), fields, strict=True)
+    )
+    rows: Any = named.pop("ops")
+    sizes: dict[str, int] = {}
+    for op, row in zip(file.ops, rows, strict=True):
+        name = op.schema.split("(")[0]
+        sizes[name] = sizes.get(name, 0) + len(encode(row))
+    return sizes | {name: len(encode(value)) for name, value in named.items()}
+
+
+def write_packs(frozen: FrozenCatalogue, levels: list[str]) -> None:
     """One pack per ISA level, beside the frozen file; small ones have products."""
+    kernels = frozen.kernels
     for level in levels:
         target = target_named(level)
         held = PRODUCTS[level]() if level in PRODUCT_TARGETS else kernels
@@ -530,7 +562,11 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
             cache=KernelCache(folder, fingerprint(target)),
             texts=KernelCache(folder / "texts", text_fingerprint(target)),
         )
-        write_pack(PACKAGE / f"kernels-{level}.pack", blobs)
+        path = PACKAGE / f"kernels-{level}.pack"
+        sizes: Counter[str] = Counter()
+        for kernel_id, size in write_pack(path, blobs).items():
+            sizes[frozen.owners.get(kernel_id, "shared")] += size
+        print(report(path, sizes))
 
 
 def main() -> int:
@@ -547,23 +583,24 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     start = time.monotonic()
-    data, kernels = freeze_catalogue(TraceCache(BUILD / "traces"))
+    frozen = freeze_catalogue(TraceCache(BUILD / "traces"))
     if arguments.definitions:
-        replace_file(Path(arguments.definitions), pickle.dumps(kernels))
+        replace_file(Path(arguments.definitions), pickle.dumps(frozen.kernels))
         return 0
-    replace_file(PACKAGE / "frozen.bin", data)
+    path = PACKAGE / "frozen.bin"
+    replace_file(path, frozen.data)
     traced = time.monotonic()
-    print(
-        f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)"
-    )
+    print(f"froze {len(REGISTRY)} ops in {traced - start:.1f} s")
+    print(report(path, frozen.sizes))
     if not arguments.no_packs:
         levels = [host_target().name, *(t.name for t in host_product_targets())]
         if arguments.all_levels:
             levels = [*TARGETS, *PRODUCT_TARGETS]
-        write_packs(kernels, levels)
+        write_packs(frozen, levels)
         seconds = time.monotonic() - traced
         print(
-            f"packed {len(kernels)} kernels for {', '.join(levels)} in {seconds:.1f} s"
+            f"packed {len(frozen.kernels)} kernels for {', '.join(levels)} "
+            f"in {seconds:.1f} s"
         )
     return 0
 

@@ -30,9 +30,10 @@ constexpr int kTriangleRows = 64;  // minimum per piece of a triangle's rows
 constexpr int kTrianglePieces = 8;  // with this many, a triangle wastes little work
 constexpr int kSmallBElements = 40000;  // a B with aligned rows up to this: read in place
 constexpr int kWorkspaceBytes = 1572864;  // that a driver provides to a product's kernel
-constexpr std::string_view kFrozenMagic = "PLCDFRZ7";  // at the start of frozen.bin, with its version
+constexpr std::string_view kFrozenMagic = "PLCDFRZ8";  // at the start of frozen.bin, with its version
 constexpr std::string_view kPackMagic = "PLCDPACK";  // at the start of a kernel pack
-constexpr int kPackVersion = 1;
-constexpr int kPackAlignment = 64;  // of a kernel in a pack, as pack/link.py aligns it
+constexpr int kPackVersion = 2;
+constexpr int kMostInflated = 1032;  // bytes from a byte: the format of zlib cannot express more
+constexpr int kCodeAlignment = 64;  // in bytes, of machine code in memory
 constexpr int kKernelIdBytes = 16;
 }  // namespace pellucid

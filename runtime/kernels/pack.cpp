@@ -4,17 +4,19 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <ranges>
 #include <vector>
 
 #include "core/cpu.h"
 #include "core/error.h"
+#include "kernels/code_memory.h"
 #include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
@@ -24,12 +26,13 @@ struct OpenPack {
   std::string path;
   const char* base;
   size_t nbytes;
+  std::vector<KernelFunction> opened;  // by the index; null: not loaded yet
   const PackEntry* begin() const { return reinterpret_cast<const PackEntry*>(base + header().index_offset); }
   const PackEntry* end() const { return begin() + header().count; }
   const PackHeader& header() const { return *reinterpret_cast<const PackHeader*>(base); }
 };
 
-// Mappings live as long as the process: kernels may be called until the end.
+// Mappings live as long as the process.
 FORK_SAFE ForkSafeMutex mutex;
 struct Packs {
   std::vector<OpenPack> list;
@@ -55,27 +58,28 @@ void check(const OpenPack& pack) {
   if (header.index_offset % alignof(PackEntry) != 0 || header.index_offset > pack.nbytes ||
       index_bytes > pack.nbytes - header.index_offset)
     raise_damaged(pack.path, "its index is outside the file");
-  if (header.blobs_offset % kPackAlignment != 0 || header.blobs_offset > pack.nbytes)
-    raise_damaged(pack.path, "its kernels are outside the file");
+  if (header.blobs_offset > pack.nbytes) raise_damaged(pack.path, "its kernels are outside the file");
 }
 
 KernelFunction open_kernel(const OpenPack& pack, const PackEntry& entry) {
   const uint64_t room = pack.nbytes - pack.header().blobs_offset;
-  if (entry.offset > room || entry.size > room - entry.offset || entry.entry >= entry.size)
+  if (entry.offset > room || entry.stored > room - entry.offset || entry.entry >= entry.size ||
+      entry.size / kMostInflated > entry.stored)
     raise_damaged(pack.path, "a kernel is outside the file");
-  const char* blob = pack.base + pack.header().blobs_offset + entry.offset;
-  if (crc32(blob, entry.size) != entry.crc32) raise_damaged(pack.path, "a kernel's bytes do not match their checksum");
-  return reinterpret_cast<KernelFunction>(const_cast<char*>(blob) + entry.entry);
+  const char* stored = pack.base + pack.header().blobs_offset + entry.offset;
+  return place_code(entry.size, entry.entry, [&](std::span<char> code) {
+    uLongf written = entry.size;
+    const int result = uncompress(reinterpret_cast<Bytef*>(code.data()), &written,
+                                  reinterpret_cast<const Bytef*>(stored), entry.stored);
+    if (result != Z_OK || written != entry.size)
+      raise_damaged(pack.path, "a kernel's bytes do not match their checksum");
+  });
 }
 
-std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t remainder = byte;
-    for (int bit = 0; bit < 8; ++bit) remainder = remainder & 1 ? 0xEDB88320u ^ remainder >> 1 : remainder >> 1;
-    table[byte] = remainder;
-  }
-  return table;
+const PackEntry* find(const OpenPack& pack, const KernelId& id) {
+  const PackEntry* found = std::lower_bound(
+      pack.begin(), pack.end(), id, [](const PackEntry& entry, const KernelId& wanted) { return entry.id < wanted; });
+  return found != pack.end() && found->id == id ? found : nullptr;
 }
 
 // v3 is required by the module's init.
@@ -100,13 +104,6 @@ int allowed_level() {
 
 }  // namespace
 
-uint32_t crc32(const void* data, size_t nbytes) {
-  static const std::array<uint32_t, 256> table = make_crc_table();
-  uint32_t crc = ~0u;
-  for (size_t i = 0; i < nbytes; ++i) crc = table[(crc ^ static_cast<const uint8_t*>(data)[i]) & 255] ^ crc >> 8;
-  return ~crc;
-}
-
 const char* isa_level() { return kLevels[std::min(allowed_level(), kWholePacks - 1)]; }
 
 std::span<const char* const> product_levels() {
@@ -119,15 +116,15 @@ void open_pack(const std::string& path) {
   struct stat status;
   const bool known = fstat(file, &status) == 0;
   const size_t nbytes = known ? static_cast<size_t>(status.st_size) : 0;
-  void* base =
-      nbytes >= sizeof(PackHeader) ? mmap(nullptr, nbytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) : nullptr;
+  void* base = nbytes >= sizeof(PackHeader) ? mmap(nullptr, nbytes, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
   close(file);
   if (!base) raise_damaged(path, "it is shorter than its header");
   if (base == MAP_FAILED)
     raise(ErrorKind::Runtime, "cannot map the kernel pack %s: %s", path.c_str(), std::strerror(errno));
-  OpenPack pack{path, static_cast<const char*>(base), nbytes};
+  OpenPack pack{path, static_cast<const char*>(base), nbytes, {}};
   try {
     check(pack);
+    pack.opened.resize(pack.header().count);
   } catch (...) {
     munmap(base, nbytes);
     throw;
@@ -138,22 +135,19 @@ void open_pack(const std::string& path) {
 
 KernelFunction find_in_packs(const KernelId& id) {
   std::lock_guard lock(mutex);
-  for (size_t i = packs().list.size(); i-- > 0;) {
-    const OpenPack& pack = packs().list[i];
-    const PackEntry* found = std::lower_bound(
-        pack.begin(), pack.end(), id, [](const PackEntry& entry, const KernelId& wanted) { return entry.id < wanted; });
-    if (found != pack.end() && found->id == id) return open_kernel(pack, *found);
+  for (OpenPack& pack : std::views::reverse(packs().list)) {
+    const PackEntry* found = find(pack, id);
+    if (!found) continue;
+    KernelFunction& opened = pack.opened[static_cast<size_t>(found - pack.begin())];
+    if (!opened) opened = open_kernel(pack, *found);
+    return opened;
   }
   return nullptr;
 }
 
-KernelFunction map_code(const void* code, size_t nbytes, size_t entry) {
-  void* memory = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) raise(ErrorKind::OutOfMemory, "no memory for a kernel of %zu bytes", nbytes);
-  std::memcpy(memory, code, nbytes);
-  if (mprotect(memory, nbytes, PROT_READ | PROT_EXEC) != 0)
-    raise(ErrorKind::Runtime, "the system refuses to allocate executable memory");
-  return reinterpret_cast<KernelFunction>(static_cast<char*>(memory) + entry);
+bool is_packed(const KernelId& id) {
+  std::lock_guard lock(mutex);
+  return std::ranges::any_of(packs().list, [&](const OpenPack& pack) { return find(pack, id); });
 }
 
 }  // namespace pellucid

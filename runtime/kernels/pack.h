@@ -25,12 +25,8 @@ std::span<const char* const> product_levels();
 // file if it is damaged or has another version.
 void open_pack(const std::string& path);
 
-// Null if no pack has it. Raises if the kernel's bytes are damaged.
+// Loads the kernel when it is first asked for; null if no pack has it. Raises if its bytes are damaged.
 KernelFunction find_in_packs(const KernelId& id);
-
-// Copies position-independent code to executable memory, which stays mapped. `entry`: the function's offset.
-KernelFunction map_code(const void* code, size_t nbytes, size_t entry);
-
-uint32_t crc32(const void* data, size_t nbytes);
+bool is_packed(const KernelId& id);
 
 }  // namespace pellucid

@@ -13,16 +13,16 @@ struct PackHeader {
   uint32_t version;  // PACK_VERSION
   uint32_t count;  // of kernels
   uint64_t index_offset;  // from the start of the file
-  uint64_t blobs_offset;  // a multiple of PACK_ALIGNMENT
+  uint64_t blobs_offset;  // from the start of the file
   uint8_t sha256[32];  // of everything after the header
 };
 static_assert(sizeof(PackHeader) == 64);
 struct PackEntry {
   KernelId id;  // the index is sorted by it
-  uint64_t offset;  // from blobs_offset, a multiple of PACK_ALIGNMENT
-  uint32_t size;
+  uint64_t offset;  // from blobs_offset
+  uint32_t stored;  // bytes of the blob in the file, from zlib
+  uint32_t size;  // of the inflated blob
   uint32_t entry;  // where the function starts inside the blob
-  uint32_t crc32;  // of the blob, as zlib computes it
   uint32_t reserved;  // 0
 };
 static_assert(sizeof(PackEntry) == 40);

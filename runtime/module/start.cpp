@@ -11,6 +11,7 @@
 #include "core/named_ops.h"
 #include "core/thread_pool.h"
 #include "intrinsics/kernels.h"
+#include "kernels/code_memory.h"
 #include "kernels/pack.h"
 #include "library/fourier.h"
 #include "library/lapack.h"
@@ -53,7 +54,8 @@ KernelFunction compile_kernel(const KernelId& id) {
   const char* code;
   Py_ssize_t size, entry;
   checked(PyArg_ParseTuple(found.get(), "y#n", &code, &size, &entry) ? 0 : -1);
-  return map_code(code, static_cast<size_t>(size), static_cast<size_t>(entry));
+  return place_code(static_cast<size_t>(size), static_cast<size_t>(entry),
+                    [&](std::span<char> room) { std::copy_n(code, size, room.data()); });
 }
 
 // Converts the options of a library call to Python: the plan's, then the call's.
@@ -149,7 +151,7 @@ PyObject* kernel_is_packed(PyObject*, PyObject* id) {
     KernelId kernel;
     if (static_cast<size_t>(size) != kernel.size()) raise(ErrorKind::Value, "a kernel id has %zu bytes", kernel.size());
     std::copy_n(bytes, size, kernel.begin());
-    return new_reference(find_in_packs(kernel) ? Py_True : Py_False);
+    return new_reference(is_packed(kernel) ? Py_True : Py_False);
   });
 }
 

@@ -143,8 +143,9 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
     return;
   std::lock_guard lock(filling);
   if (derivatives.frozen_read) return;
-  if (const std::span<const uint8_t> block = frozen_op(op).derivatives; !block.empty()) {
-    Decoder in(block);
+  if (FrozenOp& frozen = frozen_op(op); frozen.derivatives.size) {
+    frozen.own_derivatives = frozen.derivatives.inflate();
+    Decoder in(frozen.own_derivatives);
     for (size_t count = in.list(); count--;) {
       auto given = in.record<encoded::KeyedDerivative>();
       KeyBuilder key;

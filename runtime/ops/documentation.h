@@ -18,8 +18,8 @@ struct OpTexts {
   const char* method;
 };
 
-// The rows are sorted by name; `texts` stays mapped for the life of the process.
-void install_documentation(std::vector<encoded::DocumentationRow> rows, std::span<const uint8_t> texts);
+// The rows are sorted by name.
+void install_documentation(std::vector<encoded::DocumentationRow> rows, Compressed texts);
 
 // Null pointers for an op that is not in the file.
 OpTexts op_texts(std::string_view name);

@@ -63,7 +63,7 @@ KeyBuilder frozen_key(encoded::PointwiseKey& given) {
 }
 
 void read_frozen(const OpRecord& op, ElementFunctions& functions) {
-  if (!std::exchange(functions.frozen_read, true)) add_element_functions(functions, frozen_op(op).keys);
+  if (!std::exchange(functions.frozen_read, true)) add_element_functions(functions, frozen_op(op).keys.inflate());
 }
 
 }  // namespace

@@ -36,7 +36,11 @@ void read_frozen(const OpRecord& op, GraphData& data) {
   if (data.frozen_read.load(std::memory_order_acquire)) return;
   std::lock_guard lock(filling);
   if (data.frozen_read) return;
-  add_plans(op, data, frozen_op(op).keys);
+  FrozenOp& frozen = frozen_op(op);
+  if (frozen.keys.size) {
+    frozen.own_keys = frozen.keys.inflate();
+    add_plans(op, data, frozen.own_keys);
+  }
   data.frozen_read.store(true, std::memory_order_release);
 }
 

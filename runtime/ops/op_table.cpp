@@ -132,7 +132,7 @@ void load_op_table(const std::string& path, std::span<const Intrinsic> kernels) 
     for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
   }
   for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
-  add_programs(given.programs);
+  install_programs(given.programs);
   install_late_ops(given.late);
   for (const auto& [op, gradient, keywords, reads_results, composed, composed_gradients, numbers] : given.seen)
     table().seen.push_back({op, gradient, keywords, reads_results, composed, composed_gradients, numbers});

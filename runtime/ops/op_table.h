@@ -21,18 +21,19 @@ namespace pellucid {
 // Facts of a record that only ops/ needs, in a table indexed by record id.
 struct FrozenOp {
   OpRecord* record = nullptr;
-  std::span<const uint8_t> keys;         // a list of encoded::KeyedPlan or KeyedFunction
-  std::span<const uint8_t> derivatives;  // a list of KeyedDerivative
-  bool int_to_float = false;             // integers compute in the default float dtype
-  bool refuses_bools = false;            // raises for a promoted argument that is a bool
-  uint32_t promoted = 0;                 // one bit per argument that takes part in type promotion
-  bool saves = false;                    // the declaration saves values for backward
-  std::string inverse;                   // of a join: the view that is its inverse
+  Compressed keys;             // a list of encoded::KeyedPlan or KeyedFunction
+  Compressed derivatives;      // a list of KeyedDerivative
+  bool int_to_float = false;   // integers compute in the default float dtype
+  bool refuses_bools = false;  // raises for a promoted argument that is a bool
+  uint32_t promoted = 0;       // one bit per argument that takes part in type promotion
+  bool saves = false;          // the declaration saves values for backward
+  std::string inverse;         // of a join: the view that is its inverse
   ResultLayout layout = ResultLayout::RowMajor;
   std::string origin;                                   // of a derivative op: how to trace it again
   std::unique_ptr<ElementFunctions> element_functions;  // of a pointwise op
   std::unique_ptr<Derivatives> derivative_plans;
-  std::vector<uint8_t> own_keys;  // of a derivative op whose key is not in the file
+  // What plans and derivatives that are not decoded yet point into.
+  std::vector<uint8_t> own_keys, own_derivatives;
 };
 
 bool is_scalar(OpKind kind);  // whether such ops are functions of single elements

@@ -1,5 +1,7 @@
 #include "plan/decode.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -89,6 +91,23 @@ std::string_view Decoder::text() {
 std::span<const uint8_t> Decoder::bytes() {
   take_tag(Code::Bytes);
   return block(unsigned_integer());
+}
+
+Compressed Decoder::compressed() {
+  expect_list(2);
+  const auto size = integer_as<uint32_t>();
+  const Compressed found{bytes(), size};
+  // A damaged size asks for no memory.
+  if (found.stream.size() < size / kMostInflated) raise_damaged("a compressed block is longer than its data");
+  return found;
+}
+
+std::vector<uint8_t> Compressed::inflate() const {
+  std::vector<uint8_t> out(size);
+  uLongf written = size;
+  if (size && (uncompress(out.data(), &written, stream.data(), stream.size()) != Z_OK || written != size))
+    raise_damaged("a compressed block cannot be inflated");
+  return out;
 }
 
 size_t Decoder::list() {

@@ -30,6 +30,14 @@ struct Literal {
   std::string_view text;
 };
 
+// A block of the frozen file as zlib compressed it; it stays mapped for the life of the process.
+struct Compressed {
+  std::span<const uint8_t> stream;
+  size_t size = 0;  // inflated
+
+  std::vector<uint8_t> inflate() const;  // raises a Value error for damaged data
+};
+
 class Decoder {
  public:
   explicit Decoder(std::span<const uint8_t> data) : at_(data.data()), end_(data.data() + data.size()) {}
@@ -59,6 +67,7 @@ class Decoder {
     return static_cast<E>(code_below(kNumCodes<E>));
   }
   KernelId kernel_id();
+  Compressed compressed();
   Literal literal();
   Decoder nested();  // of the next value, which is skipped
   template <class T, class Read>

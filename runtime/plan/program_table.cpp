@@ -20,18 +20,12 @@ FORK_SAFE ForkSafeMutex mutex;  // of all tables
 class ProgramTable {
  public:
   ProgramTable() = default;
-  explicit ProgramTable(std::string_view encoded) : own_(encoded) {
-    add({reinterpret_cast<const uint8_t*>(own_.data()), own_.size()});
-  }
-
-  void add(std::span<const uint8_t> block) {
-    std::lock_guard lock(mutex);
-    unread_.push_back(block);
-  }
+  explicit ProgramTable(std::string_view encoded) : own_(encoded.begin(), encoded.end()) {}
+  explicit ProgramTable(Compressed frozen) : frozen_(frozen) {}
 
   const TileProgram* find(const KernelId& id) {
     std::lock_guard lock(mutex);
-    for (const auto block : std::exchange(unread_, {})) read(block);
+    if (!read_) read();
     const auto found = programs_.find(id);
     if (found == programs_.end()) return nullptr;
     if (!found->second.program) {
@@ -47,25 +41,25 @@ class ProgramTable {
     std::unique_ptr<TileProgram> program;
   };
 
-  void read(std::span<const uint8_t> block) {
-    Decoder in(block);
+  void read() {
+    if (frozen_.size) own_ = frozen_.inflate();
+    read_ = true;
+    Decoder in(own_);
     for (size_t count = in.list(); count--;) {
       const auto given = in.record<encoded::Program>();
       programs_[given.kernel].encoded = given.encoded;
     }
   }
 
-  const std::string own_;
-  std::vector<std::span<const uint8_t>> unread_;
+  Compressed frozen_;  // inflated into own_ when it is first read
+  std::vector<uint8_t> own_;
+  bool read_ = false;
   std::map<KernelId, Known> programs_;
 };
 
 namespace {
 
-ProgramTable& file_programs() {
-  static auto* made = new ProgramTable;
-  return *made;
-}
+ProgramTable* file_programs = nullptr;
 
 constinit thread_local const ProgramScope* program_scope = nullptr;
 
@@ -74,7 +68,7 @@ constinit thread_local const ProgramScope* program_scope = nullptr;
 const TileProgram& AttachedProgram::get() {
   if (const TileProgram* known = program_.load(std::memory_order_acquire)) return *known;
   const TileProgram* found = table_ ? table_->find(id_) : nullptr;
-  if (!found) found = file_programs().find(id_);
+  if (!found && file_programs) found = file_programs->find(id_);
   if (!found)
     raise(ErrorKind::Runtime, "a kernel that every pack holds is missing from this one; rebuild the kernel pack");
   program_.store(found, std::memory_order_release);
@@ -85,7 +79,7 @@ std::shared_ptr<ProgramTable> make_program_table(std::string_view encoded) {
   return std::make_shared<ProgramTable>(encoded);
 }
 
-void add_programs(std::span<const uint8_t> encoded) { file_programs().add(encoded); }
+void install_programs(Compressed frozen) { file_programs = new ProgramTable(frozen); }
 
 ProgramScope::ProgramScope(std::shared_ptr<ProgramTable> table) : table_(std::move(table)), outer_(program_scope) {
   program_scope = this;

@@ -259,8 +259,8 @@ OpRow OpRow::read(Decoder& in) {
       .autocast = in.code<CastRule>(),
       .saves = in.boolean(),
       .tags = in.text(),
-      .keys = in.bytes(),
-      .derivatives = in.bytes(),
+      .keys = in.compressed(),
+      .derivatives = in.compressed(),
   };
 }
 
@@ -365,11 +365,11 @@ FrozenFile FrozenFile::read(Decoder& in) {
       .ops = in.list_of<OpRow>([&] { return in.record<OpRow>(); }),
       .intrinsics = in.list_of<IntrinsicRow>([&] { return in.record<IntrinsicRow>(); }),
       .conversions = in.list_of<ConversionRow>([&] { return in.record<ConversionRow>(); }),
-      .programs = in.bytes(),
+      .programs = in.compressed(),
       .late = in.bytes(),
       .seen = in.list_of<SeenRow>([&] { return in.record<SeenRow>(); }),
       .documentation = in.list_of<DocumentationRow>([&] { return in.record<DocumentationRow>(); }),
-      .texts = in.bytes(),
+      .texts = in.compressed(),
   };
 }
 

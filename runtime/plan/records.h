@@ -250,8 +250,8 @@ struct OpRow {
   CastRule autocast;
   bool saves;
   std::string_view tags;
-  std::span<const uint8_t> keys;
-  std::span<const uint8_t> derivatives;
+  Compressed keys;
+  Compressed derivatives;
   static OpRow read(Decoder& in);
 };
 
@@ -356,11 +356,11 @@ struct FrozenFile {
   std::vector<OpRow> ops;
   std::vector<IntrinsicRow> intrinsics;
   std::vector<ConversionRow> conversions;
-  std::span<const uint8_t> programs;
+  Compressed programs;
   std::span<const uint8_t> late;
   std::vector<SeenRow> seen;
   std::vector<DocumentationRow> documentation;
-  std::span<const uint8_t> texts;
+  Compressed texts;
   static FrozenFile read(Decoder& in);
 };
 

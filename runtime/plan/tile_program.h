@@ -65,7 +65,7 @@ struct TileProgram {
 // one for each answer to a trace request, which lives as long as the kernels that were decoded with it.
 class ProgramTable;
 std::shared_ptr<ProgramTable> make_program_table(std::string_view encoded);
-void add_programs(std::span<const uint8_t> encoded);  // adds to the frozen file's table; `encoded` must live forever
+void install_programs(Compressed frozen);  // makes the frozen file's table
 
 // Where the kernels that this thread decodes look for their programs before the frozen file's table.
 class ProgramScope {

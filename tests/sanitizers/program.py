@@ -47,7 +47,7 @@ def build_program(name: str, folders: Iterable[str]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         objects = list(build.compile_sources(mode, sources))
     command = [*build.compiler(), *mode.link_flags, *map(str, objects)]
-    subprocess.run([*command, "-pthread", "-ldl", "-o", str(program)], check=True)
+    subprocess.run([*command, *build.SYSTEM_LIBRARIES, "-o", str(program)], check=True)
     return program
 
 

@@ -29,6 +29,37 @@ def test_import_is_light() -> None:
     assert not {name for name in loaded if name.startswith("pellucid_compiler")}
 
 
+def test_size_on_disk() -> None:
+    """Without bytecode, and with the kernels of one ISA level, as a small image has."""
+    package = pathlib.Path(torch.__file__).parent
+    folders = (package, package.parent / "pellucid_compiler")
+    files = [p for f in folders for p in f.rglob("*") if p.suffix != ".pyc"]
+    packs = [p.stat().st_size for p in files if p.suffix == ".pack"]
+    others = sum(p.stat().st_size for p in files if p.is_file() and p.suffix != ".pack")
+    assert others + max(packs) <= 30e6
+
+
+TRAIN = """
+import resource
+import pellucid as torch
+from pellucid import nn
+
+model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+optimizer = torch.optim.AdamW(model.parameters())
+inputs, targets = torch.randn(32, 64), torch.randint(0, 10, (32,))
+for _ in range(20):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(inputs), targets).backward()
+    optimizer.step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_of_a_training_process() -> None:
+    """KiB that were resident at most, Python's own included."""
+    assert int(run_python("-c", TRAIN)) <= 45 << 10
+
+
 def test_functions_and_methods_have_docstrings() -> None:
     assert "``x + alpha y``" in (torch.add.__doc__ or "")
     assert torch.Tensor.add.__doc__ == torch.ops.aten.add.__doc__ == torch.add.__doc__

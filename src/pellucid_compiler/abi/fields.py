@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
+import zlib
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import (
@@ -112,6 +113,17 @@ Register = Annotated[
 ]
 ValueNumber = Annotated[int, Field("uint16_t", "in.integer_as<uint16_t>()", "value")]
 KernelId = Annotated[bytes, Field("KernelId", "in.kernel_id()", "kernel id")]
+Compressed = Annotated[
+    bytes,
+    Field(
+        "Compressed",
+        "in.compressed()",
+        "[size, bytes compressed by zlib]",
+        lambda data: [len(data), zlib.compress(data, 9) if data else b""],
+        lambda pair: zlib.decompress(pair[1]) if pair[0] else b"",
+    ),
+]
+"""A block that is inflated when it is first needed."""
 DTypeName = Annotated[
     str,
     Field(

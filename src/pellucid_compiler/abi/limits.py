@@ -38,10 +38,11 @@ TRIANGLE_ROWS: Final = 64  # minimum per piece of a triangle's rows
 TRIANGLE_PIECES: Final = 8  # with this many, a triangle wastes little work
 SMALL_B_ELEMENTS: Final = 40_000  # a B with aligned rows up to this: read in place
 WORKSPACE_BYTES: Final = 3 << 19  # that a driver provides to a product's kernel
-FROZEN_MAGIC: Final = b"PLCDFRZ7"  # at the start of frozen.bin, with its version
+FROZEN_MAGIC: Final = b"PLCDFRZ8"  # at the start of frozen.bin, with its version
 PACK_MAGIC: Final = b"PLCDPACK"  # at the start of a kernel pack
-PACK_VERSION: Final = 1
-PACK_ALIGNMENT: Final = 64  # of a kernel in a pack, as pack/link.py aligns it
+PACK_VERSION: Final = 2
+MOST_INFLATED: Final = 1032  # bytes from a byte: the format of zlib cannot express more
+CODE_ALIGNMENT: Final = 64  # in bytes, of machine code in memory
 KERNEL_ID_BYTES: Final = 16
 
 NAMES: Final = tuple(name for name in list(vars()) if name.isupper())

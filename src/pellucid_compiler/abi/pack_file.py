@@ -25,15 +25,15 @@ HEADER: Final = (
     Member("I", "uint32_t version", "PACK_VERSION"),
     Member("I", "uint32_t count", "of kernels"),
     Member("Q", "uint64_t index_offset", "from the start of the file"),
-    Member("Q", "uint64_t blobs_offset", "a multiple of PACK_ALIGNMENT"),
+    Member("Q", "uint64_t blobs_offset", "from the start of the file"),
     Member("32s", "uint8_t sha256[32]", "of everything after the header"),
 )
 ENTRY: Final = (
     Member(f"{KERNEL_ID_BYTES}s", "KernelId id", "the index is sorted by it"),
-    Member("Q", "uint64_t offset", "from blobs_offset, a multiple of PACK_ALIGNMENT"),
-    Member("I", "uint32_t size", ""),
+    Member("Q", "uint64_t offset", "from blobs_offset"),
+    Member("I", "uint32_t stored", "bytes of the blob in the file, from zlib"),
+    Member("I", "uint32_t size", "of the inflated blob"),
     Member("I", "uint32_t entry", "where the function starts inside the blob"),
-    Member("I", "uint32_t crc32", "of the blob, as zlib computes it"),
     Member("I", "uint32_t reserved", "0"),
 )
 

@@ -46,7 +46,7 @@ payload. An unsigned integer has 7 bits per byte, low bits first, and the top bi
 all bytes but the last. Integers are zigzag-encoded: 0, -1, 1, -2 are written as 0, 1,
 2, 3. A *record* is a list of its fields, in order. A *code* is an integer, the index of
 a member in its table. *Bytes of X* are an X encoded on its own, to be decoded when it
-is needed.
+is needed; a block that zlib compressed is inflated then.
 
 The reader (`runtime/plan/decode.h`) checks every tag, length, range and code, and that
 the numbers of registers, values and slots are within their tables; damaged data raises

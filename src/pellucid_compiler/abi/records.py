@@ -29,6 +29,7 @@ from pellucid_compiler.abi.fields import (
     LITERAL,
     Alternatives,
     Bits,
+    Compressed,
     DTypeName,
     Field,
     Int16,
@@ -72,8 +73,8 @@ class OpRow:
     autocast: CastRule
     saves: bool
     tags: str
-    keys: bytes
-    derivatives: bytes
+    keys: Compressed
+    derivatives: Compressed
 
 
 @dataclass(frozen=True)
@@ -207,11 +208,11 @@ class FrozenFile:
     ops: tuple[OpRow, ...]
     intrinsics: tuple[IntrinsicRow, ...]
     conversions: tuple[ConversionRow, ...]
-    programs: bytes
+    programs: Compressed
     late: bytes
     seen: tuple[SeenRow, ...]
     documentation: tuple[DocumentationRow, ...]
-    texts: bytes
+    texts: Compressed
 
 
 # ------------------------------------------------------------------------------ keys

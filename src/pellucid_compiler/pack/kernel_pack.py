@@ -1,8 +1,8 @@
-"""The kernel pack: many kernels in one file that the runtime maps and calls.
+"""The kernel pack: many kernels in one file, of which the runtime loads those it calls.
 
 ``compile_kernels`` makes the blobs in several processes; ``write_pack`` writes them in
-the layout of ``runtime/kernels/pack.h``: a header, an index sorted by kernel id, then
-the blobs, each aligned to 64 bytes. All numbers are little-endian. ``read_pack`` is the
+the layout of ``abi/pack_file.py``: a header, an index sorted by kernel id, then the
+blobs, each compressed by itself. All numbers are little-endian. ``read_pack`` is the
 reader for tools and tests. Called by tools/freeze.py. Read next: ``cache.py``.
 """
 
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pellucid_compiler.abi.limits import PACK_ALIGNMENT, PACK_MAGIC, PACK_VERSION
+from pellucid_compiler.abi.limits import CODE_ALIGNMENT, PACK_MAGIC, PACK_VERSION
 from pellucid_compiler.abi.pack_file import ENTRY, HEADER, layout
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import Target
@@ -24,24 +24,26 @@ from pellucid_compiler.pack.jit import compile_blob
 from pellucid_compiler.pack.link import ALIGNMENT, Blob
 
 _HEADER, _ENTRY = layout(HEADER), layout(ENTRY)
-assert PACK_ALIGNMENT == ALIGNMENT
+assert CODE_ALIGNMENT == ALIGNMENT
 
 
 class PackError(Exception):
     """A pack that is damaged or has another version."""
 
 
-def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
-    """Write a pack; the file appears completely or not at all."""
+def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> dict[bytes, int]:
+    """Write a pack; the file appears completely or not at all. Returns the number of
+    bytes that each kernel takes.
+    """
     index, body = bytearray(), bytearray()
+    sizes: dict[bytes, int] = {}
     for kernel_id in sorted(blobs):
         blob = blobs[kernel_id]
-        body += bytes(-len(body) % PACK_ALIGNMENT)
-        place = len(body)
-        body += blob.code
-        check = zlib.crc32(blob.code)
-        index += _ENTRY.pack(kernel_id, place, len(blob.code), blob.entry, check, 0)
-    index += bytes(-(_HEADER.size + len(index)) % PACK_ALIGNMENT)
+        stored = zlib.compress(blob.code, 9)
+        lengths = len(stored), len(blob.code)
+        index += _ENTRY.pack(kernel_id, len(body), *lengths, blob.entry, 0)
+        body += stored
+        sizes[kernel_id] = _ENTRY.size + len(stored)
     content = bytes(index + body)
     digest = hashlib.sha256(content).digest()
     blobs_offset = _HEADER.size + len(index)
@@ -49,6 +51,7 @@ def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
         PACK_MAGIC, PACK_VERSION, len(blobs), _HEADER.size, blobs_offset, digest
     )
     replace_file(path, header + content)
+    return sizes
 
 
 def read_pack(path: Path) -> dict[bytes, Blob]:
@@ -64,9 +67,9 @@ def read_pack(path: Path) -> dict[bytes, Blob]:
     result = {}
     for number in range(count):
         row = _ENTRY.unpack_from(content, index + number * _ENTRY.size)
-        kernel_id, place, size, entry = row[:4]
-        code = content[blobs + place : blobs + place + size]
-        result[kernel_id] = Blob(code, entry)
+        kernel_id, place, stored, _, entry = row[:5]
+        code = content[blobs + place : blobs + place + stored]
+        result[kernel_id] = Blob(zlib.decompress(code), entry)
     return result
 
 
