@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX20_PROBE = (
     "#include <span>\n#include <bit>\nint main() { return std::has_single_bit(3u); }\n"
 )
+ZLIB_PROBE = "#include <zlib.h>\nint main() { return zlibVersion() == nullptr; }\n"
 
 
 def fail(message):
@@ -47,18 +48,18 @@ def check_compiler():
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
         fail(f"a C++20 compiler is needed; '{compiler}' is missing: install g++")
+    if not compiles(compiler, CXX20_PROBE):
+        fail(f"'{compiler}' does not compile C++20; g++ 12 or newer does")
+    if not compiles(compiler, ZLIB_PROBE, "-lz"):
+        fail("zlib and its headers are needed; install zlib1g-dev (or zlib-devel)")
+
+
+def compiles(compiler, text, *libraries):
     with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder, "probe.cpp")
-        source.write_text(CXX20_PROBE)
-        command = [
-            compiler,
-            "-std=c++20",
-            str(source),
-            "-o",
-            str(source.with_suffix("")),
-        ]
-        if subprocess.run(command, capture_output=True).returncode:
-            fail(f"a C++20 compiler is needed; '{compiler}' is too old: set CXX")
+        source, program = pathlib.Path(folder, "probe.cpp"), pathlib.Path(folder, "p")
+        source.write_text(text)
+        command = [compiler, "-std=c++20", str(source), "-o", str(program), *libraries]
+        return subprocess.run(command, capture_output=True).returncode == 0
 
 
 def requirements(extra=None):

@@ -104,3 +104,22 @@ def test_a_child_uses_what_a_thread_was_using_for_the_first_time():
         })
         """
     )
+
+
+def test_parent_and_child_load_kernels_after_the_fork():
+    """Both go on with memory for machine code of their own."""
+    assert_children_return(
+        """
+        x = torch.tensor([0.5, 0.25])
+        x.exp()
+        child = os.fork()
+        if not child:
+            for _ in range(3):
+                assert torch.allclose(x.sin().asin(), x)
+                assert torch.allclose(x.exp().log(), x)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        assert torch.allclose(x.tan().atan(), x) and torch.allclose(x.exp().log(), x)
+        print({status})
+        """
+    )
