@@ -14,6 +14,7 @@ import collections
 import dis
 import functools
 import gc
+import importlib
 import itertools
 import sys
 import types
@@ -94,7 +95,7 @@ _CALLS_OTHERS: Final = (
     itertools.takewhile,
 )
 _IMMUTABLE: Final = (
-    type(None),
+    *(type(None), object),
     *(bool, int, float, complex, str, bytes, range, slice, types.CodeType),
     *(type(Ellipsis), type(NotImplemented)),
     *(pellucid.dtype, pellucid.device, pellucid.layout, pellucid.memory_format),
@@ -181,10 +182,13 @@ def _is_pure(function: Any) -> bool:
 
 
 def is_own(code: types.CodeType) -> bool:
-    """Whether it is code of this package or of its engine."""
-    return code.co_filename.startswith(_FOLDERS)
+    """Whether it is code of this package or its engine, or the interpreter's code for
+    ``from a import b``, which reads modules by names that are in the read set.
+    """
+    return code.co_filename.startswith(_FOLDERS) or code is _FROM_IMPORT
 
 
+_FROM_IMPORT: Final = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
 _FOLDERS: Final = tuple(
     str(package.__file__).rpartition("/")[0] + "/"
     for package in (pellucid, pellucid_compiler)
