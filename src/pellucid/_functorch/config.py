@@ -1,4 +1,7 @@
-"""``torch._functorch.config``: settings that programs set; none has an effect here."""
+"""``torch._functorch.config``: settings that programs set.
+
+``activation_memory_budget`` has an effect (docs/compile.md), the others have none.
+"""
 
 from __future__ import annotations
 
