@@ -86,6 +86,24 @@ def test_a_later_process_takes_groups_from_disk(tmp_path):
     assert run_with_cache(tmp_path) == first
 
 
+def test_a_process_ends_while_kernels_are_made(tmp_path):
+    program = """
+import pellucid as torch
+from pellucid._compile import background
+
+x = torch.randn(40_000)
+for n in range(12):
+    step = torch.compile(lambda x: torch.sin(torch.tanh(x * 2 + n).exp() - 3) * (n + 2))
+    for _ in range(3):
+        step(x)
+assert not background.is_idle()
+"""
+    environment = {**os.environ, "PELLUCID_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def trial_of(with_region, without):
     """A trial whose calls take these times again and again; the number of calls."""
     trial = Trial()

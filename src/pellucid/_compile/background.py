@@ -18,8 +18,8 @@ from pellucid import _C
 _Request = tuple[int, bytes]
 
 _SECONDS_AT_EXIT: Final = 60
-"""How long the process waits for the kernel that is being compiled when it exits: the
-interpreter must not end under a thread that runs Python.
+"""How long an exiting process waits for the thread at most. The interpreter must not
+end before it: it would unwind C++ frames that call Python.
 """
 
 
@@ -55,10 +55,14 @@ class _Maker:
             return self.changed.wait_for(lambda: self.left == 0, timeout)
 
     def stop(self) -> None:
-        """Ends the thread after the kernel that it is compiling."""
+        """Ends the thread, also in the middle of a request."""
+        import ctypes
+
         self.ends = True
         self.requests.put(None)
-        if self.thread is not None:
+        if self.thread is not None and self.thread.ident is not None:
+            interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
+            interrupt(ctypes.c_ulong(self.thread.ident), ctypes.py_object(SystemExit))
             self.thread.join(_SECONDS_AT_EXIT)
 
 
