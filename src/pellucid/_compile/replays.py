@@ -23,6 +23,8 @@ from pellucid._compile.trial import GAIN, Trial, working_time
 _WARM_UP: Final = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
 _MOST_REPLAYS: Final = 16
+_RUNS_TO_WARM_UP: Final = 4
+"""In which a replay prepares its ops and joins them."""
 _LEAST_OPS: Final = 6
 """Of fewer ops, comparing what a call reads costs as much as Python."""
 _LESS_MEMORY: Final = 0.9
@@ -140,14 +142,16 @@ class Replayer:
     def _try(self, replay: Any, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Alternates Python and the replay, and keeps the faster one."""
         trial = self._trial
-        by_python = trial.is_without_region()
+        is_warm = replay.facts()[3] >= _RUNS_TO_WARM_UP
+        by_python = is_warm and trial.is_without_region()
         start = working_time()
         found = None if by_python else replay.run(args)
         if found is None and not by_python:
             self._fail("the call's read set has changed")
             return fn(*args)
         result = fn(*args) if found is None else found[0]
-        trial.add(working_time() - start, without=by_python)
+        if is_warm:
+            trial.add(working_time() - start, without=by_python)
         if trial.is_done():
             if trial.is_won(_GAIN_OF_LESS_MEMORY if _saves_memory(replay) else GAIN):
                 self._publish(replay)

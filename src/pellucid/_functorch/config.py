@@ -10,4 +10,6 @@ import sys
 from pellucid._compile.accepted_settings import FUNCTORCH
 from pellucid.utils._config_module import install_config_module
 
+activation_memory_budget: float
+
 install_config_module(sys.modules[__name__], FUNCTORCH)
