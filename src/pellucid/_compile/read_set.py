@@ -148,7 +148,8 @@ class Watch:
             if code.co_filename != __file__:
                 self.codes.setdefault(code, frame.f_globals)
         elif event == "c_call" and self.refused is None and not _is_pure(function):
-            if f"{function.__module__}.{function.__name__}" in _OF_ABSTRACT_CLASSES:
+            module = getattr(function, "__module__", None)
+            if f"{module}.{function.__name__}" in _OF_ABSTRACT_CLASSES:
                 self.asks_abstract_classes = True
                 return
             name = getattr(function, "__qualname__", repr(function))
