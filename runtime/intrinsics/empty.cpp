@@ -3,6 +3,7 @@
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
+#include "core/recording.h"
 #include "intrinsics/give.h"
 #include "intrinsics/kernels.h"
 #include "intrinsics/layout.h"
@@ -27,6 +28,12 @@ Options read_options(const Value* options, DType dtype, Device device) {
   return {dtype, with_index(device)};
 }
 
+// Returns the new tensor, of which a captured call knows that no op made it.
+void give_new(OpCall& call, Tensor made) {
+  if (!made->wrapper && made->device == Device{}) note_made(*made, false);
+  give(call, std::move(made));
+}
+
 }  // namespace
 
 void empty_sizes(OpCall& call, void*) {
@@ -35,7 +42,7 @@ void empty_sizes(OpCall& call, void*) {
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
   if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) {
-    give(call, empty(sizes, options.dtype, options.device));
+    give_new(call, empty(sizes, options.dtype, options.device));
     return prepare_factory(call, [&] {
       return [shape = std::vector<int64_t>(sizes.begin(), sizes.end()), options](auto) {
         return empty(shape, options.dtype, options.device);
@@ -43,14 +50,14 @@ void empty_sizes(OpCall& call, void*) {
     });
   }
   const Tensor like = empty(sizes, options.dtype, Device{DeviceType::Meta});
-  give(call, empty_in_format(*like, options.dtype, format, options.device));
+  give_new(call, empty_in_format(*like, options.dtype, format, options.device));
 }
 
 void empty_like(OpCall& call, void*) {
   if (ran_elsewhere(call)) return;
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 1, self.dtype, self.device);
-  give(call, empty_in_format(self, options.dtype, format_or(call.args[5], MemoryFormat::Preserve), options.device));
+  give_new(call, empty_in_format(self, options.dtype, format_or(call.args[5], MemoryFormat::Preserve), options.device));
 }
 
 void new_empty(OpCall& call, void*) {
@@ -58,7 +65,7 @@ void new_empty(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 2, self.dtype, self.device);
   if (self.wrapper) return give(call, empty_wrapped(self, call.args[1].ints(), options.dtype));
-  give(call, empty(call.args[1].ints(), options.dtype, options.device));
+  give_new(call, empty(call.args[1].ints(), options.dtype, options.device));
 }
 
 void empty_with_strides(OpCall& call, void*) {
@@ -68,7 +75,7 @@ void empty_with_strides(OpCall& call, void*) {
   if (sizes.size() != strides.size())
     raise(ErrorKind::Runtime, "empty_strided(): got %zu sizes but %zu strides; the numbers must be equal", sizes.size(),
           strides.size());
-  give(call, empty_strided(sizes, strides, options.dtype, options.device));
+  give_new(call, empty_strided(sizes, strides, options.dtype, options.device));
 }
 
 }  // namespace pellucid::intrinsics

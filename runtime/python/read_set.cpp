@@ -69,6 +69,7 @@ ReadSet::Kind ReadSet::kind_named(std::string_view name, PyObject* object) {
   if (name == "list") return take(Kind::List, PyList_CheckExact(object));
   if (name == "set") return take(Kind::Set, PyAnySet_Check(object));
   if (name == "order") return take(Kind::Order, PyODict_CheckExact(object));
+  if (name == "result") return take(Kind::Result, PyCallable_Check(object));
   raise(ErrorKind::Value, "a read set has no kind of entry named %s", std::string(name).c_str());
 }
 
@@ -115,6 +116,7 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
       for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) add(PyList_GET_ITEM(keys.get(), k));
       break;
     }
+    case Kind::Result: parts.push_back(own(PyObject_CallNoArgs(object))); break;
   }
   return parts;
 }
@@ -124,7 +126,7 @@ bool ReadSet::is_same_entry(const Entry& entry) {
   const auto same = [](const Object& known, const Object& now) { return is_same(known.get(), now.get()); };
   const auto identical = [](const Object& known, const Object& now) { return known.get() == now.get(); };
   const std::vector<Object> now = parts_of(entry);
-  const bool by_value = entry.kind == Kind::Dict || entry.kind == Kind::Names;
+  const bool by_value = entry.kind == Kind::Dict || entry.kind == Kind::Names || entry.kind == Kind::Result;
   return by_value ? std::ranges::equal(entry.parts, now, same) : std::ranges::equal(entry.parts, now, identical);
 }
 
@@ -157,7 +159,8 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
       for (Py_ssize_t k = 0; set.fill && k <= set.mask; ++k) words.push_back(&set.table[k].key);
       return words;
     }
-    case Kind::Order: return {};
+    case Kind::Order:
+    case Kind::Result: return {};
   }
   return {};
 }

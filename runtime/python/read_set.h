@@ -18,7 +18,8 @@ bool is_same(PyObject* known, PyObject* now);
 
 class ReadSet {
  public:
-  // `entries`: a list of tuples (kind, object) or ("names", dict, names).
+  // `entries`: a list of tuples (kind, object) or ("names", dict, names). Of a "result", the object is a function that
+  // is called without arguments.
   explicit ReadSet(PyObject* entries);
   ReadSet(ReadSet&&) = default;
 
@@ -30,7 +31,7 @@ class ReadSet {
   size_t size() const { return entries_.size(); }
 
  private:
-  enum class Kind : uint8_t { Dict, Names, Type, Function, Cell, Class, List, Set, Order };
+  enum class Kind : uint8_t { Dict, Names, Type, Function, Cell, Class, List, Set, Order, Result };
   struct Entry {
     Kind kind;
     Object object;

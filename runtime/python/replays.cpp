@@ -50,6 +50,7 @@ struct ReplayObject {
   std::vector<GivenArgument> arguments;
   std::vector<MadeResult> made;
   Output output;
+  record::Recomputed recomputed;
   long long runs;
 };
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -368,6 +369,26 @@ PyObject* facts(PyObject* self, PyObject*) {
   });
 }
 
+// replay.recompute(memory_budget): recomputes what is cheap, or what the budget demands. Before its first run.
+PyObject* recompute(PyObject* self, PyObject* budget) {
+  return guarded([&]() -> PyObject* {
+    ReplayObject& known = *as_replay(self);
+    const double bytes = PyFloat_AsDouble(budget);
+    if (PyErr_Occurred()) return nullptr;
+    known.recomputed = known.replay->recompute({.bytes = bytes});
+    return none();
+  });
+}
+
+// replay.recomputed(): (results computed twice, peak bytes of what the call makes without that, and with it)
+PyObject* recomputed(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const record::Recomputed& known = as_replay(self)->recomputed;
+    return checked(Py_BuildValue("(ILL)", known.results, static_cast<long long>(known.bytes_before),
+                                 static_cast<long long>(known.bytes)));
+  });
+}
+
 int visit_output(const Output& output, visitproc visit, void* arg) {
   Py_VISIT(output.object.get());
   for (const Output& part : output.parts)
@@ -440,6 +461,8 @@ PyMethodDef replay_methods[] = {
     {"difference", difference, METH_NOARGS, "The first difference of Python's objects, or None."},
     {"same_as", same_as, METH_O, "Whether another replay has the same actions on the same tensors."},
     {"facts", facts, METH_NOARGS, "(ops, actions, compared objects, runs, joined ops, bytes of their block)"},
+    {"recompute", recompute, METH_O, "recompute(memory_budget): recomputes results to need less memory."},
+    {"recomputed", recomputed, METH_NOARGS, "(results computed twice, peak bytes without that, and with it)"},
     {},
 };
 PyMethodDef reads_methods[] = {

@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/owned_results.h"
+#include "record/clock.h"
 #include "timeline/session.h"
 
 namespace pellucid::record {
@@ -77,6 +78,22 @@ bool Action::has_effects() const {
   return kind == Kind::Gradient || (kind == Kind::Call && (writes || op->kind == OpKind::Random));
 }
 
+Action Action::repeated() const {
+  Action copy;
+  copy.kind = kind;
+  copy.op = op;
+  copy.op_owner = op_owner;
+  copy.epoch = epoch;
+  copy.arguments = StoredValues({arguments.data(), arguments.size()});
+  copy.operands = operands;
+  copy.results = results;
+  copy.numels = numels;
+  copy.written = written;
+  copy.nanoseconds = nanoseconds;
+  copy.writes = writes;
+  return copy;
+}
+
 bool Recipe::may_fail_halfway() const {
   const auto first = std::ranges::find_if(actions, &Action::has_effects);
   return first != actions.end() &&
@@ -111,7 +128,8 @@ Capture::View Capture::view_of(const TensorImpl& tensor) {
   return {tensor.dtype,
           tensor.offset,
           {tensor.sizes, tensor.sizes + tensor.ndim},
-          {tensor.strides, tensor.strides + tensor.ndim}};
+          {tensor.strides, tensor.strides + tensor.ndim},
+          static_cast<bool>(tensor.flags & TensorImpl::kWrappedNumber)};
 }
 
 Slot Capture::add_slot(SlotOrigin origin, const TensorImpl& tensor) {
@@ -137,11 +155,13 @@ Capture::Root* Capture::find_root(const TensorImpl& tensor) {
 }
 
 Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
-  constexpr int kUnusual = TensorImpl::kWrappedNumber | TensorImpl::kNoMemory | TensorImpl::kOwnVersion;
+  constexpr int kUnusual = TensorImpl::kNoMemory | TensorImpl::kOwnVersion;
   if (tensor.flags & kUnusual || tensor.wrapper || tensor.device != Device{}) {
     fail("a tensor is not a plain one on the CPU");
     return kNoSlot;
   }
+  const bool is_number = tensor.flags & TensorImpl::kWrappedNumber;
+  if (is_number && !find_root(tensor)) note_made(tensor, true);  // a number of the program: the same in each call
   Root* root = find_root(tensor);
   if (!root) {
     fail(std::string(reader) + " reads a tensor that neither an op made nor the program is known to hold");
@@ -151,6 +171,7 @@ Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
   const View view = view_of(tensor);
   for (const Slot slot : root->slots)
     if (views_[slot] == view) return slot;
+  if (is_number) fail("an op reads a view of a number");
   Action action;
   action.kind = Action::Kind::View;
   action.source = root->slot;
@@ -206,13 +227,16 @@ bool Capture::take_results(Action& action, const OpCall& call) {
       for (TensorImpl* tensor : result.list()) take(tensor);
     else take(result.tag == Tag::Tensor ? result.tensor : nullptr);
   }
-  for (TensorImpl** tensor : action.arguments.tensors()) {
+  const std::span<TensorImpl** const> tensors = action.arguments.tensors();
+  for (size_t k = 0; k < tensors.size(); ++k) {
+    TensorImpl** const tensor = tensors[k];
     Root* root = find_root(**tensor);
     if (!root) continue;
     const uint32_t version = (*tensor)->storage->version.load();
     const bool was_written = std::exchange(root->version, version) != version;
     if (!was_written) continue;
     action.writes = has_effect = true;
+    action.written.push_back(action.operands[k]);
     recipe_.writes |= static_cast<bool>(root->outside);
   }
   return has_effect;
@@ -231,6 +255,8 @@ void Capture::run(OpCall& call, KeySet below) {
   if (const char* reason = unfit(call, below)) fail(reason);
   if (thread_state.inference_mode != began_.inference_mode) fail("inference mode changes in the call");
   std::optional<Action> action = failure_.empty() ? describe(call) : std::nullopt;
+  const clockid_t clock = working_clock();
+  const int64_t start = nanoseconds_of(clock);
   try {
     dispatch(call, below);
   } catch (...) {
@@ -239,6 +265,7 @@ void Capture::run(OpCall& call, KeySet below) {
   }
   see_results(call);
   if (!action || !failure_.empty()) return;
+  action->nanoseconds = nanoseconds_of(clock) - start;
   action->epoch = call.op->epoch.load(std::memory_order_relaxed);
   if (take_results(*action, call)) recipe_.actions.push_back(std::move(*action));
 }
@@ -272,6 +299,7 @@ void Capture::note_made(TensorImpl& made, bool is_filled) {
   action.dtype = made.dtype;
   action.sizes.assign(made.sizes, made.sizes + made.ndim);
   action.strides.assign(made.strides, made.strides + made.ndim);
+  action.is_number = made.flags & TensorImpl::kWrappedNumber;
   action.slot = add_slot({SlotOrigin::Kind::Made}, made);
   roots_[storage_id(*made.storage)] = {action.slot, version, {action.slot}, {}};
   recipe_.actions.push_back(std::move(action));
@@ -307,6 +335,8 @@ Recipe Capture::finish(std::span<const Slot> outliving) {
   for (const auto& [id, root] : roots_)
     if (root.outside && root.outside->storage->version.load() != root.version)
       fail("memory is written by code that is not an op");
+  for (const auto& [id, root] : roots_)
+    for (const Slot slot : root.slots) recipe_.slots[slot].memory = root.slot;
   std::vector<size_t> last(recipe_.slots.size(), SIZE_MAX);
   const auto use = [&](Slot slot, size_t action) {
     if (slot != kNoSlot) last[slot] = action;
@@ -319,6 +349,7 @@ Recipe Capture::finish(std::span<const Slot> outliving) {
     for (const Slot slot : action.results) use(slot, k);
   }
   for (Slot slot = 0; slot < last.size(); ++slot) {
+    recipe_.slots[slot].is_used = last[slot] != SIZE_MAX;
     const auto kind = recipe_.slots[slot].kind;
     const bool is_owned = kind == SlotOrigin::Kind::Made || kind == SlotOrigin::Kind::Gradient;
     if (is_owned && last[slot] != SIZE_MAX && std::ranges::find(outliving, slot) == outliving.end())

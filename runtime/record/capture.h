@@ -31,6 +31,8 @@ struct SlotOrigin {
   Kind kind;
   uint32_t number = 0;  // of the argument or of the held tensor
   DType dtype = DType::Float32;
+  Slot memory = kNoSlot;  // the slot whose memory it shares: its own, or that of which it is a view
+  bool is_used = false;   // whether an action reads or makes it
 };
 
 struct Action {
@@ -44,8 +46,11 @@ struct Action {
   std::vector<Slot> operands;   // one per tensor of `arguments`
   std::vector<Slot> results;    // one per tensor that it returns; kNoSlot: unused
   std::vector<int64_t> numels;  // of the results
+  std::vector<Slot> written;    // operands that it writes
+  int64_t nanoseconds = 0;      // that it took in the captured call
   bool writes = false;          // whether it writes memory that existed before the call
   bool has_effects() const;     // whether it may have effects that outlive the call
+  Action repeated() const;      // the same Call once more
   mutable std::unique_ptr<Prepared> prepared;
   mutable uint8_t runs = 0;
   // View: `slot` becomes a view of `source`, `offset` elements from its first. Make: `slot` is created. Gradient:
@@ -55,6 +60,7 @@ struct Action {
   DType dtype = DType::Float32;
   std::vector<int64_t> sizes, strides;
   std::string bytes;           // of Make: the storage's contents; empty if an op writes them later
+  bool is_number = false;      // of Make: whether it was a Python number, which is weak in promotion
   uint32_t leaf = 0;           // of Gradient: the held tensor
   std::vector<Slot> released;  // tensors freed after the action
 };
@@ -108,6 +114,7 @@ class Capture {
     DType dtype;
     int64_t offset;
     std::vector<int64_t> sizes, strides;
+    bool is_number;
     bool operator==(const View&) const = default;
   };
   static View view_of(const TensorImpl& tensor);

@@ -165,7 +165,9 @@ Replay::Run::Run(const Replay& replay, std::span<TensorImpl* const> arguments)
     switch (origin.kind) {
       case SlotOrigin::Kind::Argument: values_[k] = arguments[origin.number]; break;
       case SlotOrigin::Kind::Held: values_[k] = replay.conditions_.held()[origin.number].get(); break;
-      case SlotOrigin::Kind::Gradient: values_[k] = grad_of(*replay.conditions_.held()[origin.number]).leak(); break;
+      case SlotOrigin::Kind::Gradient:  // one that the call drops must not outlive that
+        if (origin.is_used) values_[k] = grad_of(*replay.conditions_.held()[origin.number]).leak();
+        break;
       case SlotOrigin::Kind::Made: break;
     }
   }
@@ -200,6 +202,7 @@ void Replay::Run::perform(const Action& action) {
     case Action::Kind::Make: {
       Tensor made = empty_strided(action.sizes, action.strides, action.dtype);
       std::memcpy(made->storage->host, action.bytes.data(), action.bytes.size());
+      if (action.is_number) made->flags |= TensorImpl::kWrappedNumber;
       return set(action.slot, std::move(made));
     }
     case Action::Kind::Gradient:

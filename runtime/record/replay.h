@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "record/capture.h"
+#include "record/recompute.h"
 
 namespace pellucid {
 struct OpNode;
@@ -82,6 +82,8 @@ class Replay {
   ~Replay();
 
   const Recipe& recipe() const { return recipe_; }
+  // Changes the recipe to need less memory. Before the first run.
+  Recomputed recompute(const MemoryBudget& budget) { return record::recompute(recipe_, budget); }
   const Conditions& conditions() const { return conditions_; }
   // Whether no kernel was registered or removed since the capture.
   bool is_current() const;
@@ -125,7 +127,7 @@ class Replay {
   // The program, once it can be made.
   const Program* program_of_run() const;
 
-  const Recipe recipe_;
+  Recipe recipe_;
   const Conditions conditions_;
   // Written by the run in progress.
   mutable std::unique_ptr<const Program> program_;

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <ctime>
 #include <functional>
 #include <numeric>
 
 #include "core/allocator.h"
 #include "core/inline_storage.h"
 #include "core/inline_vector.h"
-#include "core/thread_pool.h"
 #include "kernels/gather.h"
 #include "kernels/nest.h"
 #include "record/anchored.h"
@@ -478,14 +476,6 @@ const SegmentPlan& SegmentPlans::plan_of(const Segment& segment) {
   Planner(segment, *made).plan();
   place = std::move(made);
   return *place;
-}
-
-clockid_t working_clock() { return num_threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC; }
-
-int64_t nanoseconds_of(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
 std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan, clockid_t clock) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "record/clock.h"
 #include "record/groups.h"
 
 namespace pellucid::record {
@@ -48,11 +49,6 @@ class SegmentPlans {
 // Computes every live value. `wanted` receives the groups whose kernels should be requested. False if a signal handler
 // that read one of the values ran the segment meanwhile.
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted);
-
-// The clock for comparing ways to compute: of this thread's work, which other programs do not disturb, if no other
-// thread shares it; else the monotonic one. Times to compare are of one clock.
-clockid_t working_clock();
-int64_t nanoseconds_of(clockid_t clock);
 
 // Runs all ops of a segment one by one. Returns the nanoseconds that each took.
 std::vector<int64_t> run_and_time(Segment& segment, const SegmentPlan& plan, clockid_t clock);

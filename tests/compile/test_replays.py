@@ -6,6 +6,7 @@ import time
 import pytest
 
 import pellucid as torch
+from pellucid._compile.trial import Trial
 from tests.compile.replayed import history
 
 pytestmark = pytest.mark.usefixtures("untraced")
@@ -174,3 +175,28 @@ def test_explain_shows_replays():
     for _ in range(8):
         refused(torch.ones(3))
     assert "no replay" in repr(torch.explain(refused))
+
+
+@pytest.mark.parametrize("time_of_replay", [50, 99])
+def test_a_replay_is_timed_when_it_is_prepared(monkeypatch, time_of_replay):
+    step, *_ = make_step()
+    step = torch.compile(step, mode="reduce-overhead")
+    replayer, timed = None, []
+
+    def add(trial, time, *, without):
+        runs = 0 if without else replayer._candidate.facts()[3]
+        is_prepared = without or runs > 3  # the first runs prepare and join its ops
+        timed.append(without)
+        time = 100 if without else time_of_replay if is_prepared else 1000
+        trial.times[without].append(time)
+
+    monkeypatch.setattr(Trial, "add", add)
+    x = torch.randn(4, 8)
+    for _ in range(60):
+        step(x)
+        replayer = step._pellucid_compilation.replayer
+    if time_of_replay == 50:
+        assert replays_of(step) and len(timed) == 8
+    else:
+        assert not replays_of(step) and len(timed) == 32
+        assert reason_of(step) == "a replay is not faster than Python"

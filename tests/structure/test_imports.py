@@ -218,8 +218,8 @@ API = {
     "onnx": set(),
     # Compilation
     "_compile": {
-        *("_C/_runtime", "_compile/capture", "_dynamo", "_dynamo/backends", "_ops"),
-        *("_package", "nn", "nn/modules", "pellucid_compiler"),
+        *("_C/_runtime", "_compile/capture", "_dynamo", "_dynamo/backends"),
+        *("_functorch", "_ops", "_package", "nn", "nn/modules", "pellucid_compiler"),
     },
     "_compile/capture": {
         *("_compile", "_dynamo", "_dynamo/backends", "_ops", "_subclasses", "fx", "nn"),

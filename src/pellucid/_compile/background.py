@@ -17,6 +17,11 @@ from pellucid import _C
 
 _Request = tuple[int, bytes]
 
+_SECONDS_AT_EXIT: Final = 60
+"""How long an exiting process waits for the thread at most. The interpreter must not
+end before it: it would unwind C++ frames that call Python.
+"""
+
 
 class _Maker:
     """The queue of requests and the daemon thread that serves it."""
@@ -24,6 +29,7 @@ class _Maker:
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self.left = 0
+        self.ends = False
         self.changed = threading.Condition()
         self.thread: threading.Thread | None = None
 
@@ -38,7 +44,7 @@ class _Maker:
         self.requests.put(request)
 
     def serve(self) -> None:
-        while (request := self.requests.get()) is not None:
+        while (request := self.requests.get()) is not None and not self.ends:
             make(*request)
             with self.changed:
                 self.left -= 1
@@ -49,9 +55,15 @@ class _Maker:
             return self.changed.wait_for(lambda: self.left == 0, timeout)
 
     def stop(self) -> None:
+        """Ends the thread, also in the middle of a request."""
+        import ctypes
+
+        self.ends = True
         self.requests.put(None)
-        if self.thread is not None:
-            self.thread.join(timeout=2)
+        if self.thread is not None and self.thread.ident is not None:
+            interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
+            interrupt(ctypes.c_ulong(self.thread.ident), ctypes.py_object(SystemExit))
+            self.thread.join(_SECONDS_AT_EXIT)
 
 
 _maker: Final[list[_Maker]] = [_Maker()]

@@ -59,10 +59,7 @@ class Compilation(_C.CompilationBase):
         self.trust = _TRUST
         self.until_trial = _TRUST
         self.replays: tuple[Any, ...] | None = None
-        takes_replays = self.settings.backend == "inductor" and (
-            self.settings.replays != "never"
-        )
-        self.replayer = Replayer(self) if takes_replays else None
+        self.replayer: Replayer | None = None
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
@@ -106,8 +103,11 @@ class Compilation(_C.CompilationBase):
 
         counters["frames"]["total"] += 1
         self.events = []
+        settings = self.settings
+        if settings.backend == "inductor" and settings.replays != "never":
+            self.replayer = Replayer(self)
         outermost = _C._region_depth() == 0
-        _C._enter_region(self.settings.fullgraph)
+        _C._enter_region(settings.fullgraph)
         if outermost:
             _C._watch_recording(True)
         try:
@@ -133,10 +133,12 @@ class Compilation(_C.CompilationBase):
     def _learn(
         self, before: tuple[int, ...], after: tuple[int, ...], time: int | None
     ) -> None:
-        if self.settings.fullgraph:  # only a region detects reads of values
-            return
         recorded, spared = after[0] - before[0], after[4] - before[4]
-        if _ELEMENT * spared > _RECORD * recorded + _REGION:
+        gains = _ELEMENT * spared > _RECORD * recorded + _REGION
+        if self.settings.fullgraph:  # only a region detects reads of values
+            self.region_lost = not gains
+            return
+        if gains:
             self.fruitless = 0
             self._continue_trial(time)
             return

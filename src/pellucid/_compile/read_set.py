@@ -9,18 +9,22 @@ reason. ``_C.ReadSet`` compares it with the current state.
 
 from __future__ import annotations
 
+import abc
 import collections
 import dis
 import functools
 import gc
+import importlib
 import itertools
 import sys
 import types
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
 import pellucid
+import pellucid_compiler
 from pellucid import _C, Tensor
 from pellucid._compile.tensor_members import QUERIES, TENSOR_PROPERTIES, is_op
 from pellucid._package.lazy import LazyValue
@@ -40,12 +44,17 @@ _PURE_METHODS: Final = (
     *(float, bool, complex, slice, range, types.MappingProxyType),
 )
 _PURE_MODULES: Final = frozenset({"math", "operator", "_operator", "cmath"})
+# What `isinstance` asks of abstract classes: depends on what is registered with them.
+_OF_ABSTRACT_CLASSES: Final = frozenset(
+    ("_abc._abc_instancecheck", "_abc._abc_subclasscheck")
+)
 # The same for the runtime: they read only their arguments, or a word of the thread,
 # which is compared.
 _RUNTIME: Final = frozenset(
     (
         *("_timeline_is_on", "__enter__", "__exit__", "is_grad_enabled"),
         *("_enter_region", "__instancecheck__", "_reduction_number"),
+        *("_torch_dispatch_modes", "_pre_dispatch_modes"),
     )
 )
 _CONTEXTS: Final = (
@@ -86,7 +95,7 @@ _CALLS_OTHERS: Final = (
     itertools.takewhile,
 )
 _IMMUTABLE: Final = (
-    type(None),
+    *(type(None), object),
     *(bool, int, float, complex, str, bytes, range, slice, types.CodeType),
     *(type(Ellipsis), type(NotImplemented)),
     *(pellucid.dtype, pellucid.device, pellucid.layout, pellucid.memory_format),
@@ -118,6 +127,7 @@ class Watch:
     def __init__(self) -> None:
         self.codes: dict[types.CodeType, dict[str, Any]] = {}  # to their globals
         self.refused: str | None = None
+        self.asks_abstract_classes = False
         self._collects = False
 
     def __enter__(self) -> Watch:
@@ -138,6 +148,10 @@ class Watch:
             if code.co_filename != __file__:
                 self.codes.setdefault(code, frame.f_globals)
         elif event == "c_call" and self.refused is None and not _is_pure(function):
+            module = getattr(function, "__module__", None)
+            if f"{module}.{function.__name__}" in _OF_ABSTRACT_CLASSES:
+                self.asks_abstract_classes = True
+                return
             name = getattr(function, "__qualname__", repr(function))
             self.refused = f"{name} may do more than compute"
 
@@ -169,11 +183,17 @@ def _is_pure(function: Any) -> bool:
 
 
 def is_own(code: types.CodeType) -> bool:
-    """Whether it is code of this package."""
-    return code.co_filename.startswith(_FOLDER)
+    """Whether it is code of this package or its engine, or the interpreter's code for
+    ``from a import b``, which reads modules by names that are in the read set.
+    """
+    return code.co_filename.startswith(_FOLDERS) or code is _FROM_IMPORT
 
 
-_FOLDER: Final = str(pellucid.__file__).rpartition("/")[0] + "/"
+_FROM_IMPORT: Final = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
+_FOLDERS: Final = tuple(
+    str(package.__file__).rpartition("/")[0] + "/"
+    for package in (pellucid, pellucid_compiler)
+)
 
 
 class Reads:
@@ -206,6 +226,15 @@ class Reads:
         self._walk()
         self._reach_all_that_ran()
         self.entries.append(("names", vars(_config()), ("disable",)))
+        if watch.asks_abstract_classes:
+            self.entries.append(("result", abc.get_cache_token))
+
+    def covers(self, watch: Watch) -> bool:
+        """Whether another call ran nothing but what was observed."""
+        known = self._watch
+        return watch.codes.keys() <= self.codes and (
+            known.asks_abstract_classes or not watch.asks_abstract_classes
+        )
 
     def _check_code(self, code: types.CodeType) -> None:
         if is_own(code):
@@ -270,6 +299,8 @@ class Reads:
             self._waiting += [found.fget, found.fset, found.fdel]
         elif issubclass(kind, (staticmethod, classmethod)):
             self._waiting.append(found.__func__)
+        elif kind is weakref.ReferenceType:
+            self._waiting.append(found())  # which the read set keeps alive
         elif kind is types.GenericAlias or kind.__module__ in _NEVER_READ:
             return
         elif kind is _CACHED and is_own(found.__wrapped__.__code__):

@@ -17,13 +17,19 @@ from typing import Any, Final
 
 from pellucid import _C, Tensor
 from pellucid._compile.read_set import Reads, Unreadable, Watch
-from pellucid._compile.trial import Trial, working_time
+from pellucid._compile.settings import memory_budget
+from pellucid._compile.trial import GAIN, Trial, working_time
 
 _WARM_UP: Final = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
 _MOST_REPLAYS: Final = 16
+_RUNS_TO_WARM_UP: Final = 4
+"""In which a replay prepares its ops and joins them."""
 _LEAST_OPS: Final = 6
 """Of fewer ops, comparing what a call reads costs as much as Python."""
+_LESS_MEMORY: Final = 0.9
+_GAIN_OF_LESS_MEMORY: Final = 1.0
+"""A replay that needs less of the peak memory must not be slower than Python."""
 
 
 class Replayer:
@@ -114,7 +120,7 @@ class Replayer:
             self._fail(found)
         elif watch.refused:
             self._fail(watch.refused)
-        elif not watch.codes.keys() <= reads.codes:
+        elif not reads.covers(watch):
             self._fail("calls run different functions")
         elif changed:
             self._fail(f"the call changes {changed}")
@@ -125,25 +131,29 @@ class Replayer:
             self._first = found
         elif not self._first.same_as(found):
             self._fail("two calls did different things")
-        elif self._is_forced():
-            self._publish(found)
         else:
-            self._candidate, self._trial = found, Trial()
+            found.recompute(memory_budget())
+            if self._is_forced():
+                self._publish(found)
+            else:
+                self._candidate, self._trial = found, Trial()
         return result
 
     def _try(self, replay: Any, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Alternates Python and the replay, and keeps the faster one."""
         trial = self._trial
-        by_python = trial.is_without_region()
+        is_warm = replay.facts()[3] >= _RUNS_TO_WARM_UP
+        by_python = is_warm and trial.is_without_region()
         start = working_time()
         found = None if by_python else replay.run(args)
         if found is None and not by_python:
             self._fail("the call's read set has changed")
             return fn(*args)
         result = fn(*args) if found is None else found[0]
-        trial.add(working_time() - start, without=by_python)
+        if is_warm:
+            trial.add(working_time() - start, without=by_python)
         if trial.is_done():
-            if trial.is_won():
+            if trial.is_won(_GAIN_OF_LESS_MEMORY if _saves_memory(replay) else GAIN):
                 self._publish(replay)
             else:
                 self._pause = _LONGEST_PAUSE
@@ -166,6 +176,11 @@ class Replayer:
         """Removes replays whose read set has changed."""
         known = self.compilation.replays or ()
         self.compilation.replays = tuple(r for r in known if r.difference() is None)
+
+
+def _saves_memory(replay: Any) -> bool:
+    _, before, after = replay.recomputed()
+    return bool(after <= _LESS_MEMORY * before)
 
 
 def _objects_of(args: tuple[Any, ...]) -> list[Any]:

@@ -61,6 +61,7 @@ class CompilationReport:
         self.events = compilation.events
         self.segments = tuple(_segments(compilation.events or []))
         self.replays = tuple(r.facts() for r in compilation.replays or ())
+        self.recomputed = tuple(r.recomputed() for r in compilation.replays or ())
         replayer = compilation.replayer
         self.no_replay = replayer.reason if replayer else None
         groups = [(n, tuple(ops), s, d) for n, ops, s, d in _C._recorded_groups()]
@@ -98,6 +99,12 @@ class CompilationReport:
                 f"actions without Python, which would read {objects} objects; "
                 f"{joined} ops are launches in one block of {nbytes} bytes"
             )
+            results, before, after = self.recomputed[number]
+            if results:
+                yield (
+                    f"  it computes {results} results twice; what it makes needs "
+                    f"{after} bytes at most, {before} without that"
+                )
         if self.no_replay:
             yield f"no replay of the last call that was analysed: {self.no_replay}"
 

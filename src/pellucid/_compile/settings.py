@@ -39,12 +39,21 @@ class Settings:
     def replays(self) -> str:
         """Which calls run again without Python: "never", "faster" or "always"."""
         default = "faster" if self.mode == "reduce-overhead" else "never"
+        if memory_budget() < 1:  # only replays recompute results
+            default = "always"
         return str(self.options.get("replay", default))
 
     @property
     def takes_graphs(self) -> bool:
         """Whether the backend is a function of graphs, given or registered."""
         return self.backend not in ("inductor", *RUN_AS_WRITTEN)
+
+
+def memory_budget() -> float:
+    """The fraction of the peak memory that recomputation should reach; 1: no goal."""
+    from pellucid._functorch import config
+
+    return float(config.activation_memory_budget)
 
 
 def check_options(options: dict[str, Any]) -> None:

@@ -3,19 +3,25 @@
 The savings of a region can be estimated from its recorded ops; the cost of recording
 for the rest of the program cannot. So calls are timed alternately in both ways, since
 sizes and the machine's load change over time, and the faster way is used for a while.
+A trial whose times are close goes on: noise must not decide it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from statistics import median
 from time import perf_counter_ns, thread_time_ns
 from typing import Final
 
 import pellucid
 
-_WITHOUT: Final = (False, True, True, False) * 2
+_WITHOUT: Final = (False, True, True, False)
 """Which calls run without a region; irregular, since programs may alternate."""
-_GAIN: Final = 0.98
+_FEWEST, _MOST = 8, 32
+GAIN: Final = 0.98
 """The fraction of the time without a region that a region must reach."""
+_CLOSE: Final = (0.85, 1.05)
+"""Fractions between which a few calls do not decide."""
 
 
 def working_time() -> int:
@@ -39,16 +45,24 @@ class Trial:
 
     def is_without_region(self) -> bool:
         """Whether the next call runs without a region."""
-        return _WITHOUT[min(self._count(), len(_WITHOUT) - 1)]
+        return _WITHOUT[self._count() % len(_WITHOUT)]
 
     def add(self, time: int, *, without: bool) -> None:
         """Records the end of a call."""
         self.times[without].append(time)
 
     def is_done(self) -> bool:
-        """Whether all calls were made; the last one is in a region."""
-        return self._count() >= len(_WITHOUT) and all(self.times.values())
+        """Whether enough calls were made; asked after one in a region."""
+        count = self._count()
+        if count < _FEWEST or not all(self.times.values()):
+            return False
+        least, most = _CLOSE
+        ratios = (self._ratio(min), self._ratio(median))
+        return count >= _MOST or not any(least < ratio < most for ratio in ratios)
 
-    def is_won(self) -> bool:
-        """Whether the region was faster."""
-        return min(self.times[False]) <= _GAIN * min(self.times[True])
+    def is_won(self, gain: float = GAIN) -> bool:
+        """Whether the region was faster, also in the usual call."""
+        return self._ratio(min) <= gain and self._ratio(median) <= gain
+
+    def _ratio(self, of: Callable[[list[int]], float]) -> float:
+        return of(self.times[False]) / max(of(self.times[True]), 1)

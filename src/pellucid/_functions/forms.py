@@ -5,6 +5,7 @@ Read next: products.py.
 
 from __future__ import annotations
 
+import pellucid
 from pellucid import _C
 from pellucid._package.calls import offered
 from pellucid._package.calls.namesakes import namesake
@@ -61,9 +62,7 @@ def norm(
     dtype: Any = None,
 ) -> Tensor:
     """The p-norm of the elements over `dim`; ``"fro"`` is the 2-norm."""
-    from importlib import import_module
-
-    linalg: Any = import_module("pellucid.linalg")
+    linalg = pellucid.linalg
     options = {} if out is None else {"out": out}
     if p == "nuc":
         dims = (-2, -1) if dim is None else dim

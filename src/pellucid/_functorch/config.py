@@ -1,4 +1,7 @@
-"""``torch._functorch.config``: settings that programs set; none has an effect here."""
+"""``torch._functorch.config``: settings that programs set.
+
+``activation_memory_budget`` has an effect (docs/compile.md), the others have none.
+"""
 
 from __future__ import annotations
 
@@ -6,5 +9,7 @@ import sys
 
 from pellucid._compile.accepted_settings import FUNCTORCH
 from pellucid.utils._config_module import install_config_module
+
+activation_memory_budget: float
 
 install_config_module(sys.modules[__name__], FUNCTORCH)

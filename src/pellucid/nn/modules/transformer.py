@@ -218,11 +218,12 @@ class MultiheadAttention(Module):
 
 def _transposed_together(*inputs: Tensor) -> list[Tensor]:
     """Batch and time transposed; identical inputs stay identical."""
-    found: dict[int, Tensor] = {}
+    made: list[Tensor] = []
     for tensor in inputs:
-        if id(tensor) not in found:
-            found[id(tensor)] = tensor.transpose(0, 1)
-    return [found[id(tensor)] for tensor in inputs]
+        pairs = zip(inputs, made, strict=False)
+        same = next((result for other, result in pairs if other is tensor), None)
+        made.append(tensor.transpose(0, 1) if same is None else same)
+    return made
 
 
 def _get_activation_fn(activation: _Activation) -> Callable[[Tensor], Tensor]:

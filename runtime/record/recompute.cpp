@@ -1,0 +1,194 @@
+#include "record/recompute.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace pellucid::record {
+namespace {
+
+constexpr size_t kNever = SIZE_MAX;
+constexpr int64_t kLeastBytes = 64 * 1024;  // of a result that is worth an action
+constexpr uint32_t kMostResults = 512;      // finding each takes time
+
+// A slot's lifetime, in actions.
+struct Life {
+  size_t made = kNever, last = kNever;  // `last`: that releases it; kNever if it outlives the call
+  size_t memory_last = 0;               // the same of its memory
+  int64_t bytes = 0;                    // if it has memory of its own that the call makes
+  std::vector<size_t> readers;
+  bool is_plain = true;  // neither viewed, written nor given away
+};
+
+// A result that could be computed again: released after `released`, computed before `again`.
+struct Candidate {
+  Slot slot;
+  size_t made, released, again;
+  int64_t bytes, nanoseconds;
+};
+
+// Whether the op computes its results from its operands alone.
+bool is_repeatable(const Action& action) {
+  switch (action.op->kind) {
+    case OpKind::Pointwise:
+    case OpKind::Reduction:
+    case OpKind::Scan:
+    case OpKind::Fused:
+    case OpKind::Contraction:
+    case OpKind::Join: return action.written.empty();
+    default: return false;
+  }
+}
+
+class Recomputation {
+ public:
+  Recomputation(Recipe& recipe, const MemoryBudget& budget) : recipe_(recipe), budget_(budget) {}
+
+  Recomputed run() {
+    find_lives();
+    Recomputed done{0, peak().first, 0};
+    int64_t total = 0, spent = 0;
+    for (const Action& action : recipe_.actions) total += action.nanoseconds;
+    const auto goal = static_cast<int64_t>(budget_.bytes * static_cast<double>(done.bytes_before));
+    const auto allowed = static_cast<int64_t>(budget_.time * static_cast<double>(total));
+    for (;;) {
+      const auto [bytes, position] = peak();
+      done.bytes = bytes;
+      const int64_t most = budget_.bytes < 1 && bytes > goal ? INT64_MAX : allowed - spent;
+      const std::optional<Candidate> chosen = best_at(position, most);
+      if (!chosen || done.results == kMostResults) return done;
+      apply(*chosen);
+      spent += chosen->nanoseconds;
+      ++done.results;
+      find_lives();
+    }
+  }
+
+ private:
+  Slot memory_of(Slot slot) const { return recipe_.slots[slot].memory; }
+
+  void find_lives() {
+    lives_.assign(recipe_.slots.size(), {});
+    writes_.assign(recipe_.slots.size(), {});
+    for (size_t k = 0; k < recipe_.actions.size(); ++k) add_action(k, recipe_.actions[k]);
+    for (Slot slot = 0; slot < lives_.size(); ++slot) {  // memory lives as long as its last view
+      Life& memory = lives_[memory_of(slot)];
+      memory.memory_last = std::max(memory.memory_last, lives_[slot].last);
+    }
+  }
+
+  void add_action(size_t k, const Action& action) {
+    for (const Slot slot : action.operands) lives_[slot].readers.push_back(k);
+    switch (action.kind) {
+      case Action::Kind::Call: {
+        for (size_t r = 0; r < action.results.size(); ++r)
+          if (const Slot slot = action.results[r]; slot != kNoSlot) make(slot, k, action.numels[r]);
+        for (const Slot slot : action.written) {
+          writes_[memory_of(slot)].push_back(k);
+          lives_[memory_of(slot)].is_plain = false;
+        }
+        break;
+      }
+      case Action::Kind::View: lives_[action.source].is_plain = lives_[action.slot].is_plain = false; break;
+      case Action::Kind::Make: {
+        int64_t count = 1;
+        for (const int64_t size : action.sizes) count *= size;
+        make(action.slot, k, count);
+        lives_[action.slot].is_plain = false;
+        break;
+      }
+      case Action::Kind::Gradient:
+        if (action.slot != kNoSlot) lives_[action.slot].is_plain = false;
+    }
+    for (const Slot slot : action.released) lives_[slot].last = k;
+  }
+
+  void make(Slot slot, size_t k, int64_t count) {
+    lives_[slot].made = k;
+    lives_[slot].bytes = count * static_cast<int64_t>(item_size(recipe_.slots[slot].dtype));
+  }
+
+  // The most bytes that the call has made and not released, and after which action.
+  std::pair<int64_t, size_t> peak() const {
+    std::vector<int64_t> change(recipe_.actions.size() + 1);
+    for (const Life& life : lives_) {
+      if (!life.bytes) continue;
+      change[life.made] += life.bytes;
+      if (life.memory_last != kNever) change[life.memory_last + 1] -= life.bytes;
+    }
+    int64_t now = 0, most = 0;
+    size_t position = 0;
+    for (size_t k = 0; k < recipe_.actions.size(); ++k) {
+      now += change[k];
+      if (now > most) most = now, position = k;
+    }
+    return {most, position};
+  }
+
+  // The result that frees most bytes at `position` for its time, which is at most `most` nanoseconds.
+  std::optional<Candidate> best_at(size_t position, int64_t most) const {
+    std::optional<Candidate> best;
+    for (Slot slot = 0; slot < lives_.size(); ++slot) {
+      const std::optional<Candidate> found = candidate(slot, position);
+      if (!found || found->nanoseconds > most) continue;
+      const auto is_better = [](const Candidate& a, const Candidate& b) {
+        return static_cast<double>(a.bytes) * static_cast<double>(b.nanoseconds + 1) >
+               static_cast<double>(b.bytes) * static_cast<double>(a.nanoseconds + 1);
+      };
+      if (!best || is_better(*found, *best)) best = found;
+    }
+    return best;
+  }
+
+  std::optional<Candidate> candidate(Slot slot, size_t position) const {
+    const Life& life = lives_[slot];
+    const bool is_stored = life.is_plain && life.bytes >= kLeastBytes && life.made < position && life.last != kNever &&
+                           life.last > position;
+    if (!is_stored) return std::nullopt;
+    const auto late = std::ranges::upper_bound(life.readers, position);
+    if (late == life.readers.begin() || late == life.readers.end()) return std::nullopt;
+    const size_t released = *std::prev(late);
+    const Action& action = recipe_.actions[life.made];
+    const bool repeats = action.kind == Action::Kind::Call && is_repeatable(action) && released < position &&
+                         can_read_at(action, life.made, *late);
+    if (!repeats) return std::nullopt;
+    return Candidate{slot, life.made, released, *late, life.bytes, action.nanoseconds};
+  }
+
+  // Whether the operands of an action at `made` are stored, unchanged, until `again`.
+  bool can_read_at(const Action& action, size_t made, size_t again) const {
+    return std::ranges::all_of(action.operands, [&](Slot slot) {
+      const bool is_changed =
+          std::ranges::any_of(writes_[memory_of(slot)], [&](size_t write) { return write >= made && write < again; });
+      const bool is_of_call = recipe_.slots[slot].kind == SlotOrigin::Kind::Made;
+      return !is_changed && recipe_.slots[slot].kind != SlotOrigin::Kind::Gradient &&
+             (!is_of_call || lives_[slot].last >= again);
+    });
+  }
+
+  void apply(const Candidate& chosen) {
+    std::vector<Action>& actions = recipe_.actions;
+    const auto again = static_cast<Slot>(recipe_.slots.size());
+    recipe_.slots.push_back(recipe_.slots[chosen.slot]);
+    recipe_.slots.back().memory = again;
+    for (size_t k = chosen.again; k < actions.size(); ++k) {
+      std::ranges::replace(actions[k].operands, chosen.slot, again);
+      std::ranges::replace(actions[k].released, chosen.slot, again);
+    }
+    actions[chosen.released].released.push_back(chosen.slot);
+    Action repeated = actions[chosen.made].repeated();
+    std::ranges::replace_if(repeated.results, [&](Slot slot) { return slot != chosen.slot; }, kNoSlot);
+    std::ranges::replace(repeated.results, chosen.slot, again);
+    actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(chosen.again), std::move(repeated));
+  }
+
+  Recipe& recipe_;
+  const MemoryBudget& budget_;
+  std::vector<Life> lives_;                  // per slot
+  std::vector<std::vector<size_t>> writes_;  // per slot with memory: the actions that write it
+};
+
+}  // namespace
+
+Recomputed recompute(Recipe& recipe, const MemoryBudget& budget) { return Recomputation(recipe, budget).run(); }
+
+}  // namespace pellucid::record
