@@ -232,7 +232,9 @@ class ConvPackedParams(Packed):
         images = _in_words(places)
         if max(*kernel, *self._stride) > 1 or any(self._padding):
             words = images.view(pellucid.int32)
-            images = _windows(words, kernel, count, *steps, zero_point).view(pellucid.int8)
+            images = _windows(words, kernel, count, *steps, zero_point).view(
+                pellucid.int8
+            )
         rows = images.reshape(-1, self.integers.shape[1])
         return rows, (places.shape[0], *count), True
 
