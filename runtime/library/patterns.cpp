@@ -78,17 +78,6 @@ void unravel(Indices keys, Indices sizes, int64_t* out) {
   });
 }
 
-void require_pointers(Indices pointers, int64_t count) {
-  bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
-  for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
-  if (!is_ordered)
-    raise(
-        ErrorKind::Runtime,
-        "the pointers of a compressed sparse tensor must start at 0, not decrease, and end at the number of elements, "
-        "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() locates where such a tensor is made",
-        static_cast<long long>(count));
-}
-
 // Merges sorted ranges of two lists, one pair after another.
 struct Merger {
   Merger(int64_t in_first, int64_t in_second)
@@ -178,6 +167,17 @@ class RowColumns {
 };
 
 }  // namespace
+
+void require_pointers(Indices pointers, int64_t count) {
+  bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
+  for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
+  if (!is_ordered)
+    raise(
+        ErrorKind::Runtime,
+        "the pointers of a compressed sparse tensor must start at 0, not decrease, and end at the number of elements, "
+        "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() locates where such a tensor is made",
+        static_cast<long long>(count));
+}
 
 Distinct distinct(Indices keys) {
   const int64_t count = static_cast<int64_t>(keys.size());
