@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kWord = 4;               // bytes: elements of an operand, or one of C
 constexpr int64_t kCopiedBytes = 1 << 15;  // bytes of a copy that are worth a block of work
+constexpr int64_t kBlockBytes = 1 << 18;   // bytes of B that are copied, then used
 constexpr int64_t kStrip = 64;             // rows and k that are transposed together: a cache line
 
 // The minimum for which panels shared by all pieces of C are worth it, in words
@@ -110,15 +111,18 @@ class WordProduct {
     for (int group : {kBatch, kRows, kColumns})
       if (points(groups_[group]) == 0) return 0;
     kernel_.get();  // resolving may call Python: not from a thread that others wait for
-    take_words();
+    const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
+    words_ = ceil_div(depth.extent, kWord);
+    groups_[kDepth] = {Axis{words_, {0, kWord, kWord, 0}}};
+    if (!has_words(depth, kA)) copy(kA, depth);
     add_offset();
     const int64_t m = points(groups_[kRows]), n = points(groups_[kColumns]), k = words_;
-    if (std::min(m, n) >= kPackedExtent && m * n * k > kPackedProducts) {
-      note_route(ProductRoute::Panels);
-      return run_packed_product(as_product());
-    }
-    note_route(ProductRoute::InPlace);
-    return run_each(m, n);
+    const bool is_packed = std::min(m, n) >= kPackedExtent && m * n * k > kPackedProducts;
+    note_route(is_packed ? ProductRoute::Panels : ProductRoute::InPlace);
+    if (!is_packed && has_rows_of_columns(depth)) return run_in_blocks(depth, m, n);
+    if (has_rows_of_columns(depth)) interleave(depth);
+    else if (!has_words(depth, kB)) copy(kB, depth);
+    return is_packed ? run_packed_product(as_product()) : run_each(m, n);
   }
 
  private:
@@ -140,16 +144,8 @@ class WordProduct {
 
   // ------------------------------------------------------------ words of A and B
 
-  void take_words() {
-    const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
-    words_ = ceil_div(depth.extent, kWord);
-    Axis words{words_, {0, kWord, kWord, 0}};
-    for (int operand : {kA, kB}) {
-      if (depth.strides[operand] == 1 && depth.extent % kWord == 0) continue;
-      if (operand == kB && has_rows_of_columns(depth)) words.strides[kB] = interleave(depth);
-      else copy(operand, depth);
-    }
-    groups_[kDepth] = {words};
+  static bool has_words(const Axis& depth, int operand) {
+    return depth.strides[operand] == 1 && depth.extent % kWord == 0;
   }
 
   // Whether the columns of B are contiguous and k is not: then rows of B become rows of words.
@@ -201,8 +197,8 @@ class WordProduct {
     each_axis(operand, [&](Axis& axis, int64_t place) { axis.strides[operand] = place * row_bytes; });
   }
 
-  // Copies B as rows of words and returns the stride between the rows.
-  int64_t interleave(const Axis& depth) {
+  // Copies B as rows of words.
+  void interleave(const Axis& depth) {
     AxisList outer = axes_of(kB);
     const int64_t columns = outer.back().extent, row_bytes = columns * kWord;
     outer.pop_back();
@@ -221,7 +217,7 @@ class WordProduct {
     });
     data_[kB] = made->host();
     each_axis(kB, [&](Axis& axis, int64_t place) { axis.strides[kB] = place == 1 ? kWord : place * words_ * kWord; });
-    return row_bytes;
+    groups_[kDepth][0].strides[kB] = row_bytes;
   }
 
   // The excess that kernels add to a sum, times -1, for every row of A.
@@ -249,6 +245,22 @@ class WordProduct {
     std::copy_n(data_, kProductOperands, product.data);
     std::ranges::copy(groups_, product.groups);
     return product;
+  }
+
+  // Interleaves as many columns of B at a time as stay in the cache until they are multiplied.
+  int64_t run_in_blocks(const Axis& depth, int64_t m, int64_t n) {
+    const AxisList columns = groups_[kColumns], batch = groups_[kBatch];
+    char *const b = data_[kB], *const c = data_[kC];
+    const int64_t most = std::max(kBlockBytes / (std::max<int64_t>(words_, 1) * kWord) / kLine * kLine, int64_t{kLine});
+    for (int64_t first = 0; first < n; first += most) {
+      groups_[kColumns] = columns, groups_[kBatch] = batch;
+      groups_[kColumns][0].extent = std::min(most, n - first);
+      data_[kB] = b + first * columns[0].strides[kB];
+      data_[kC] = c + first * columns[0].strides[kC];
+      interleave(depth);
+      if (const int64_t status = run_each(m, groups_[kColumns][0].extent)) return status;
+    }
+    return 0;
   }
 
   int64_t stride(int group, int operand) const {

@@ -121,5 +121,6 @@ def index_put(
 
 def _integer(parts: Parts, value: Any) -> Tensor:
     """The nearest integers to numbers."""
+    value = split(value).floats() if is_quantized(value) else value
     floats = pellucid.as_tensor(value, dtype=pellucid.float32)
     return split(parts.like(floats)).integers
