@@ -163,7 +163,7 @@ API = {
         *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
         *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),
         *("ao/quantization/fx", "autograd", "fx", "nn", "nn/modules", "nn/utils"),
-        "utils/_pytree",
+        *("serialization", "utils/_pytree"),
     },
     "ao/quantization/backend_config": {
         *("ao/nn/intrinsic/qat", "ao/nn/qat", "ao/nn/quantized/reference"),
@@ -239,8 +239,8 @@ API = {
     "storage": {"_package"},
     "serialization": {"serialization/_format", "utils/serialization"},
     "serialization/_format": {
-        *("ao/_quantized", "ao/quantization", "nested/_ops", "nn", "sparse/_ops"),
-        *("storage", "utils/serialization"),
+        *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
+        *("utils/serialization",),
     },
     "safetensors": set(),
     "hub": {"_functions", "serialization"},

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import _C, Tensor, nn
 from pellucid.autograd import Function
+from pellucid.serialization import add_safe_globals
 
 _LEAST = 1e-12  # the least scale, of rows of zeros
 
@@ -272,6 +273,8 @@ def rebuilt(name: str, shape: Any, dtype: Any, parts: Any, is_parameter: bool) -
         raise ValueError(f"no {name} of the shape {shape} has the components {shapes}")
     return _as_parameter(made) if is_parameter else made
 
+
+add_safe_globals([(rebuilt, "torch.ao.quantization.narrow_weights.rebuilt")])
 
 _FORMATS = {kind.__name__: kind for kind in (Int8Weight, Int8DynamicWeight, Int4Weight)}
 

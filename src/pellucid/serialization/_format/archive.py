@@ -255,13 +255,6 @@ def _rebuild_quantized(
     return rebuild(integers, facts)
 
 
-def _rebuild_narrow(*facts: Any) -> Tensor:
-    """A weight of few bits per element, from its components."""
-    from pellucid.ao.quantization.narrow_weights import rebuilt
-
-    return rebuilt(*facts)
-
-
 def _layout_named(name: str) -> Any:
     found = getattr(pellucid, str(name).removeprefix("torch."), None)
     if not isinstance(found, pellucid.layout):
@@ -343,7 +336,6 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
         "torch._utils _rebuild_qtensor": _rebuild_quantized,
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,
-        "torch.ao.quantization.narrow_weights rebuilt": _rebuild_narrow,
         "torch.nested._internal.nested_tensor _rebuild_njt": _rebuild_ragged,
         "torch.nested._internal.nested_tensor NestedTensor": Tensor,
         # In the caches of jagged tensors: the state of a dim in PyTorch's compiler.
