@@ -31,7 +31,7 @@ class _Format(NamedTuple):
 
     @property
     def tail(self) -> int:
-        """The bytes of a row that are no integers."""
+        """The bytes of a row after its integers."""
         return 2 * int(self.numbers.itemsize)
 
 
