@@ -68,9 +68,6 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "pellucid::_scale_sums": [(SUMS, SUMS[0], RAMP[:, 0], RAMP[:, 1], 3)],
     "pellucid::_scale_products": [(SUMS, RAMP[:2, 0], RAMP[:, 0], RAMP[:, 1])],
-    "pellucid::_byte_windows": [
-        (BYTES.reshape(1, 2, 3, 4), [2, 2], [1, 1], [1, 0], [1, 1], [3, 2], 5)
-    ],
     "pellucid::_int8_rows": [(RAMP.T, BYTES.reshape(8, 3), RAMP[:, 0].repeat(3)[:8])],
     "pellucid::_int4_rows": [
         (np.linspace(-1, 1, 8).reshape(1, 8), NIBBLES, np.ones((2, 2, 2)))

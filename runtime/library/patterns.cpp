@@ -1,5 +1,7 @@
 #include "library/patterns.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -76,17 +78,6 @@ void unravel(Indices keys, Indices sizes, int64_t* out) {
   });
 }
 
-void require_pointers(Indices pointers, int64_t count) {
-  bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
-  for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
-  if (!is_ordered)
-    raise(
-        ErrorKind::Runtime,
-        "the pointers of a compressed sparse tensor must start at 0, not decrease, and end at the number of elements, "
-        "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() locates where such a tensor is made",
-        static_cast<long long>(count));
-}
-
 // Merges sorted ranges of two lists, one pair after another.
 struct Merger {
   Merger(int64_t in_first, int64_t in_second)
@@ -121,42 +112,72 @@ struct Merger {
 // The distinct columns of each row, row by row, and the index of each given column among them.
 class RowColumns {
  public:
-  explicit RowColumns(int64_t num_columns) : place_(num_columns, -1) {}
+  RowColumns(int64_t num_columns, int64_t most)
+      : is_narrow_(num_columns <= std::numeric_limits<int32_t>::max()), place_(num_columns, -1), columns_(most) {}
 
-  // Appends the distinct values of `given` to `columns` in order, and replaces each by its index there.
-  void append(std::span<int64_t> given, std::vector<int64_t>& columns) {
-    const int64_t begin = static_cast<int64_t>(columns.size());
+  int64_t count() const { return count_; }
+
+  // Appends the distinct values of `given` in order, and replaces each by its index among all.
+  void append(std::span<int64_t> given) {
+    const int64_t begin = count_;
     for (int64_t column : given) {
       if (place_[column] >= begin) continue;
       place_[column] = begin;
-      columns.push_back(column);
+      columns_[count_++] = column;
     }
-    const std::span<int64_t> found(columns.data() + begin, columns.size() - begin);
-    if (found.size() <= kCompared) sort_by_counting(found);
+    const std::span<int64_t> found(columns_ + begin, static_cast<size_t>(count_ - begin));
+    if (is_narrow_ && found.size() <= kCompared) sort_by_counting(found);
     else std::sort(found.begin(), found.end());
-    for (size_t i = 0; i < found.size(); ++i) place_[found[i]] = begin + static_cast<int64_t>(i);
+    for (int64_t i = begin; i < count_; ++i) place_[columns_[i]] = i;
     for (int64_t& column : given) column = place_[column];
   }
 
- private:
-  static constexpr size_t kCompared = 40;
+  Tensor taken() const {
+    Tensor made = integers(count_);
+    std::copy_n(static_cast<const int64_t*>(columns_), count_, begin_of(made));
+    return made;
+  }
 
-  // Places each value after all smaller ones: vectorised comparisons instead of unpredictable branches.
+ private:
+  static constexpr size_t kLanes = sizeof(__m256i) / sizeof(int32_t), kCompared = 5 * kLanes;
+
+  // Places each of some distinct numbers below 2**31 after all smaller ones: comparisons of vectors instead of
+  // unpredictable branches.
   static void sort_by_counting(std::span<int64_t> row) {
-    std::array<int64_t, kCompared> given;
+    alignas(sizeof(__m256i)) std::array<int32_t, kCompared> given;
+    const size_t vectors = (row.size() + kLanes - 1) / kLanes;
     std::copy(row.begin(), row.end(), given.begin());
-    const int64_t count = static_cast<int64_t>(row.size());
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t less = 0;
-      for (int64_t j = 0; j < count; ++j) less += given[j] < given[i];
+    std::fill(given.begin() + row.size(), given.begin() + vectors * kLanes, std::numeric_limits<int32_t>::max());
+    for (size_t i = 0, count = row.size(); i < count; ++i) {
+      const __m256i own = _mm256_set1_epi32(given[i]);
+      int less = 0;
+      for (size_t v = 0; v < vectors; ++v) {
+        const __m256i others = _mm256_load_si256(reinterpret_cast<const __m256i*>(given.data() + v * kLanes));
+        const int mask = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(own, others)));
+        less += std::popcount(static_cast<unsigned>(mask));
+      }
       row[less] = given[i];
     }
   }
 
+  bool is_narrow_;
   std::vector<int64_t> place_;
+  Workspace<int64_t> columns_;
+  int64_t count_ = 0;
 };
 
 }  // namespace
+
+void require_pointers(Indices pointers, int64_t count) {
+  bool is_ordered = !pointers.empty() && pointers.front() == 0 && pointers.back() == count;
+  for (size_t row = 1; row < pointers.size(); ++row) is_ordered &= pointers[row - 1] <= pointers[row];
+  if (!is_ordered)
+    raise(
+        ErrorKind::Runtime,
+        "the pointers of a compressed sparse tensor must start at 0, not decrease, and end at the number of elements, "
+        "%lld; these do not.\ntorch.sparse.check_sparse_tensor_invariants() locates where such a tensor is made",
+        static_cast<long long>(count));
+}
 
 Distinct distinct(Indices keys) {
   const int64_t count = static_cast<int64_t>(keys.size());
@@ -257,22 +278,20 @@ Product multiplied(Indices first_pointers, Indices first_columns, Indices second
             static_cast<long long>(num_columns), static_cast<long long>(column));
   Product made{integers(rows + 1), Tensor(), integers(terms), integers(terms), integers(terms)};
   int64_t *first = begin_of(made.first), *second = begin_of(made.second), *elements = begin_of(made.elements);
-  std::vector<int64_t> columns;
-  RowColumns row_columns(num_columns);
+  RowColumns row_columns(num_columns, terms);
   int64_t term = 0;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t first_term = term;
-    begin_of(made.pointers)[row] = static_cast<int64_t>(columns.size());
+    begin_of(made.pointers)[row] = row_columns.count();
     for (int64_t p = first_pointers[row]; p < first_pointers[row + 1]; ++p) {
-      const int64_t k = first_columns[p];
-      for (int64_t q = second_pointers[k]; q < second_pointers[k + 1]; ++q, ++term)
+      const int64_t k = first_columns[p], end = second_pointers[k + 1];
+      for (int64_t q = second_pointers[k]; q < end; ++q, ++term)
         first[term] = p, second[term] = q, elements[term] = second_columns[q];
     }
-    row_columns.append({elements + first_term, static_cast<size_t>(term - first_term)}, columns);
+    row_columns.append({elements + first_term, static_cast<size_t>(term - first_term)});
   }
-  begin_of(made.pointers)[rows] = static_cast<int64_t>(columns.size());
-  made.columns = integers(static_cast<int64_t>(columns.size()));
-  std::copy(columns.begin(), columns.end(), begin_of(made.columns));
+  begin_of(made.pointers)[rows] = row_columns.count();
+  made.columns = row_columns.taken();
   return made;
 }
 

@@ -15,6 +15,9 @@ namespace pellucid::patterns {
 
 using Indices = std::span<const int64_t>;
 
+// RuntimeError unless the pointers start at 0, do not decrease and end at `count`.
+void require_pointers(Indices pointers, int64_t count);
+
 // The distinct keys in order, and for each element the number of its key among them.
 struct Distinct {
   Tensor keys, numbers;

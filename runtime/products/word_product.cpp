@@ -1,5 +1,7 @@
 #include "products/word_product.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int64_t kWord = 4;               // bytes: elements of an operand, or one of C
 constexpr int64_t kCopiedBytes = 1 << 15;  // bytes of a copy that are worth a block of work
+constexpr int64_t kBlockBytes = 1 << 18;   // bytes of B that are copied, then used
 constexpr int64_t kStrip = 64;             // rows and k that are transposed together: a cache line
 
 // The minimum for which panels shared by all pieces of C are worth it, in words
@@ -38,26 +41,54 @@ void copy_rows(char* to, int64_t to_row, const char* from, int64_t row, int64_t 
   }
 }
 
-// Interleaves `count` rows of `columns` bytes, at most four of them, to words: byte i of a word is of row i, or 0.
-void interleave_rows(char* to, const char* from, int64_t row, int64_t count, int64_t columns) {
-  const auto at = [&](int64_t i) { return reinterpret_cast<const uint8_t*>(from + i * row); };
-  auto* const words = reinterpret_cast<uint32_t*>(to);
-  if (count == kWord) {
-    const uint8_t *a = at(0), *b = at(1), *c = at(2), *d = at(3);
-    for (int64_t j = 0; j < columns; ++j)
-      words[j] = a[j] | uint32_t{b[j]} << 8 | uint32_t{c[j]} << 16 | uint32_t{d[j]} << 24;
-    return;
+// Interleaves four rows of `columns` bytes to words: byte i of a word is of row i.
+void interleave_four(char* to, const char* from, int64_t row, int64_t columns) {
+  constexpr int64_t kBytes = sizeof(__m128i);
+  const auto load = [&](int64_t i, int64_t j) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * row + j));
+  };
+  int64_t j = 0;
+  for (; j + kBytes <= columns; j += kBytes) {
+    const __m128i a = load(0, j), b = load(1, j), c = load(2, j), d = load(3, j);
+    const __m128i pairs[] = {_mm_unpacklo_epi8(a, b), _mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(a, b),
+                             _mm_unpackhi_epi8(c, d)};
+    auto* const words = reinterpret_cast<__m128i*>(to + j * kWord);
+    for (int half = 0; half < 2; ++half) {
+      _mm_storeu_si128(words + 2 * half, _mm_unpacklo_epi16(pairs[2 * half], pairs[2 * half + 1]));
+      _mm_storeu_si128(words + 2 * half + 1, _mm_unpackhi_epi16(pairs[2 * half], pairs[2 * half + 1]));
+    }
   }
-  std::fill_n(words, columns, 0);
-  for (int64_t i = 0; i < count; ++i)
-    for (int64_t j = 0; j < columns; ++j) words[j] |= uint32_t{at(i)[j]} << (8 * i);
+  for (; j < columns; ++j)
+    for (int64_t i = 0; i < kWord; ++i) to[j * kWord + i] = from[i * row + j];
 }
 
-int32_t sum_of(const char* row, int64_t count) {
-  const auto* const from = reinterpret_cast<const int8_t*>(row);
-  int32_t sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += from[k];
-  return sum;
+// Interleaves `count` rows of `columns` bytes, at most four of them, to words whose other bytes are 0.
+void interleave_rows(char* to, const char* from, int64_t row, int64_t count, int64_t columns) {
+  if (count == kWord) return interleave_four(to, from, row, columns);
+  std::memset(to, 0, static_cast<size_t>(columns * kWord));
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < columns; ++j) to[j * kWord + i] = from[i * row + j];
+}
+
+// The sum of `words` words of signed bytes.
+int32_t sum_of(const char* row, int64_t words) {
+  static constexpr int64_t kVector = sizeof(__m256i) / kWord;
+  alignas(sizeof(__m256i)) static constexpr int32_t kMask[2 * kVector] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  const __m256i one_byte = _mm256_set1_epi8(1), one_short = _mm256_set1_epi16(1);
+  __m256i sums = _mm256_setzero_si256();
+  const auto add = [&](__m256i bytes) {
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(one_byte, bytes), one_short));
+  };
+  const auto at = [&](int64_t word) { return row + word * kWord; };
+  int64_t k = 0;
+  for (; k + kVector <= words; k += kVector) add(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at(k))));
+  if (k < words) {
+    const auto* const mask = reinterpret_cast<const __m256i*>(kMask + kVector - (words - k));
+    add(_mm256_maskload_epi32(reinterpret_cast<const int*>(at(k)), _mm256_loadu_si256(mask)));
+  }
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+  return _mm_cvtsi128_si32(two) + _mm_extract_epi32(two, 1);
 }
 
 class WordProduct {
@@ -80,15 +111,18 @@ class WordProduct {
     for (int group : {kBatch, kRows, kColumns})
       if (points(groups_[group]) == 0) return 0;
     kernel_.get();  // resolving may call Python: not from a thread that others wait for
-    take_words();
+    const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
+    words_ = ceil_div(depth.extent, kWord);
+    groups_[kDepth] = {Axis{words_, {0, kWord, kWord, 0}}};
+    if (!has_words(depth, kA)) copy(kA, depth);
     add_offset();
     const int64_t m = points(groups_[kRows]), n = points(groups_[kColumns]), k = words_;
-    if (std::min(m, n) >= kPackedExtent && m * n * k > kPackedProducts) {
-      note_route(ProductRoute::Panels);
-      return run_packed_product(as_product());
-    }
-    note_route(ProductRoute::InPlace);
-    return run_each(m, n);
+    const bool is_packed = std::min(m, n) >= kPackedExtent && m * n * k > kPackedProducts;
+    note_route(is_packed ? ProductRoute::Panels : ProductRoute::InPlace);
+    if (!is_packed && has_rows_of_columns(depth)) return run_in_blocks(depth, m, n);
+    if (has_rows_of_columns(depth)) interleave(depth);
+    else if (!has_words(depth, kB)) copy(kB, depth);
+    return is_packed ? run_packed_product(as_product()) : run_each(m, n);
   }
 
  private:
@@ -110,16 +144,8 @@ class WordProduct {
 
   // ------------------------------------------------------------ words of A and B
 
-  void take_words() {
-    const Axis depth = groups_[kDepth].empty() ? Axis{1, {0, 1, 1, 0}} : groups_[kDepth][0];
-    words_ = ceil_div(depth.extent, kWord);
-    Axis words{words_, {0, kWord, kWord, 0}};
-    for (int operand : {kA, kB}) {
-      if (depth.strides[operand] == 1 && depth.extent % kWord == 0) continue;
-      if (operand == kB && has_rows_of_columns(depth)) words.strides[kB] = interleave(depth);
-      else copy(operand, depth);
-    }
-    groups_[kDepth] = {words};
+  static bool has_words(const Axis& depth, int operand) {
+    return depth.strides[operand] == 1 && depth.extent % kWord == 0;
   }
 
   // Whether the columns of B are contiguous and k is not: then rows of B become rows of words.
@@ -171,8 +197,8 @@ class WordProduct {
     each_axis(operand, [&](Axis& axis, int64_t place) { axis.strides[operand] = place * row_bytes; });
   }
 
-  // Copies B as rows of words and returns the stride between the rows.
-  int64_t interleave(const Axis& depth) {
+  // Copies B as rows of words.
+  void interleave(const Axis& depth) {
     AxisList outer = axes_of(kB);
     const int64_t columns = outer.back().extent, row_bytes = columns * kWord;
     outer.pop_back();
@@ -191,7 +217,7 @@ class WordProduct {
     });
     data_[kB] = made->host();
     each_axis(kB, [&](Axis& axis, int64_t place) { axis.strides[kB] = place == 1 ? kWord : place * words_ * kWord; });
-    return row_bytes;
+    groups_[kDepth][0].strides[kB] = row_bytes;
   }
 
   // The excess that kernels add to a sum, times -1, for every row of A.
@@ -205,7 +231,7 @@ class WordProduct {
     const int64_t together = std::max<int64_t>(kCopiedBytes / std::max<int64_t>(row_bytes, 1), 1);
     parallel_blocks(ceil_div(rows, together), [&](int64_t block) -> int64_t {
       for (int64_t row = block * together; row < std::min(rows, (block + 1) * together); ++row)
-        sums[row] = static_cast<int32_t>(-offset) * sum_of(data_[kA] + place_of(axes, kA, row), row_bytes);
+        sums[row] = static_cast<int32_t>(-offset) * sum_of(data_[kA] + place_of(axes, kA, row), words_);
       return 0;
     });
     data_[kBias] = copies_[kBias]->host();
@@ -219,6 +245,22 @@ class WordProduct {
     std::copy_n(data_, kProductOperands, product.data);
     std::ranges::copy(groups_, product.groups);
     return product;
+  }
+
+  // Interleaves as many columns of B at a time as stay in the cache until they are multiplied.
+  int64_t run_in_blocks(const Axis& depth, int64_t m, int64_t n) {
+    const AxisList columns = groups_[kColumns], batch = groups_[kBatch];
+    char *const b = data_[kB], *const c = data_[kC];
+    const int64_t most = std::max(kBlockBytes / (std::max<int64_t>(words_, 1) * kWord) / kLine * kLine, int64_t{kLine});
+    for (int64_t first = 0; first < n; first += most) {
+      groups_[kColumns] = columns, groups_[kBatch] = batch;
+      groups_[kColumns][0].extent = std::min(most, n - first);
+      data_[kB] = b + first * columns[0].strides[kB];
+      data_[kC] = c + first * columns[0].strides[kC];
+      interleave(depth);
+      if (const int64_t status = run_each(m, groups_[kColumns][0].extent)) return status;
+    }
+    return 0;
   }
 
   int64_t stride(int group, int operand) const {

@@ -1,5 +1,8 @@
-// Structure of sparse tensors for Python (library/patterns.h): sorted keys, row pointers, patterns of products.
+// Structure of sparse tensors for Python (library/patterns.h): sorted keys, row pointers, patterns of products; and
+// their triangular systems (library/compressed_systems.h).
 #include "library/patterns.h"
+
+#include "library/compressed_systems.h"
 
 #include "python/boxing.h"
 #include "python/contexts.h"
@@ -15,6 +18,14 @@ patterns::Indices indices_of(PyObject* object) {
   if (tensor.dtype != DType::Int64 || tensor.ndim != 1 || !(tensor.flags & TensorImpl::kContiguous))
     raise(ErrorKind::Runtime, "expected a contiguous vector of int64");
   return {reinterpret_cast<const int64_t*>(tensor.host()), static_cast<size_t>(tensor.numel)};
+}
+
+Tensor contiguous_of(PyObject* object, int64_t dims) {
+  if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+  TensorImpl& tensor = *tensor_of(object);
+  if (tensor.ndim != dims || !tensor.is_contiguous())
+    raise(ErrorKind::Runtime, "expected a contiguous tensor of %lld dims", static_cast<long long>(dims));
+  return Tensor::share(&tensor);
 }
 
 int64_t integer_of(PyObject* object) {
@@ -106,6 +117,17 @@ PyObject* multiplied_patterns(PyObject*, PyObject* const* args, Py_ssize_t count
   });
 }
 
+PyObject* solve_triangle(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    const Given given(args, count, 6);
+    const Tensor values = contiguous_of(args[2], 1), b = contiguous_of(args[3], 2);
+    if (values->dtype != b->dtype) raise(ErrorKind::Runtime, "both sides of a system have one dtype");
+    const CompressedMatrix matrix{given.indices(0), given.indices(1), values};
+    solve_triangle(matrix, given.integer(4) != 0, given.integer(5) != 0, b);
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
     {"_distinct_keys", distinct_keys, METH_O, "_distinct_keys(keys): (the distinct keys in order, each one's number)."},
     {"_merged_keys", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(merged_keys)), METH_FASTCALL,
@@ -119,6 +141,8 @@ PyMethodDef functions[] = {
     {"_longest_row", longest_row, METH_O, "_longest_row(pointers): the most elements of a row."},
     {"_unravelled_keys", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(unravelled_keys)), METH_FASTCALL,
      "_unravelled_keys(keys, sizes): indices, a row for each dim."},
+    {"_solve_triangle", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(solve_triangle)), METH_FASTCALL,
+     "_solve_triangle(pointers, columns, values, b, is_upper, is_unit): overwrites b with the solution."},
     {"_multiplied_patterns", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(multiplied_patterns)),
      METH_FASTCALL,
      "_multiplied_patterns(pointers, columns, pointers, columns, num_columns): (pointers, columns, places in the "

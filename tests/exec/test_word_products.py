@@ -16,6 +16,7 @@ LAYOUTS = ("rows", "columns", "gaps")
 SIZES = [
     *itertools.product((1, 2, 14), (0, 1, 4, 33), (1, 3, 70)),
     *((40, 64, 3), (20, 130, 300), (1, 900, 70), (300, 301, 1), (130, 520, 260)),
+    (3, 402, 1500),  # B is interleaved in blocks of columns
 ]
 LEVELS = ("x86-64-v3", "x86-64-v4", "x86-64-v4-dot", "x86-64-v4-bf16")
 

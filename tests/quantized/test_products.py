@@ -80,6 +80,30 @@ def test_convolutions_equal_those_of_the_dequantized_values(dims):
     assert getattr(q, f"conv{dims}d_groups")(packed) == 2
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_sums_of_convolutions_are_exact(dims, channels):
+    x = activations(2, channels, *[7, 6, 5][:dims])
+    weight = per_channel(tensor(5, channels, *[3, 2, 2][:dims]))
+    geometry = ([2, 1, 1][:dims], [1, 0, 1][:dims], [1, 2, 1][:dims])
+    pack = getattr(q, f"conv{dims}d_prepack")
+    packed = pack(weight, None, *geometry, 1)
+    places = x.int_repr()
+    numbers = getattr(nn.functional, f"conv{dims}d")(
+        places.double() - 70, weight.int_repr().double(), None, *geometry
+    )
+    assert packed.integer_sums(places, 70) is not None
+    assert torch.equal(packed.sums(places, 70).double(), numbers)
+    pointwise = per_channel(tensor(5, channels, *[1] * dims))
+    packed = pack(pointwise, None, [1] * dims, [0] * dims, [1] * dims, 1)
+    wanted = torch.einsum(
+        "oi,bi...->bo...",
+        pointwise.int_repr().double().flatten(1),
+        places.double() - 70,
+    )
+    assert torch.equal(packed.sums(places, 70).double(), wanted)
+
+
 def test_sums_and_products_of_two_tensors():
     a, b = activations(40), activations(40)
     floats = a.dequantize(), b.dequantize()

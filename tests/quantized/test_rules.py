@@ -202,3 +202,31 @@ def test_channels_are_resampled_with_their_scales():
     assert torch.equal(
         found.dequantize(), F.interpolate(q.dequantize(), scale_factor=2)
     )
+
+
+def test_numbers_written_under_a_mask_or_at_indices_are_rounded(q):
+    mask = torch.rand(q.shape) > 0.5
+    filled = q.masked_fill(mask, 0.24)
+    wanted = q.int_repr().clone()
+    wanted[mask] = torch.quantize_per_tensor(
+        torch.tensor(0.24), q.q_scale(), q.q_zero_point(), q.dtype
+    ).int_repr()
+    assert torch.equal(filled.int_repr(), wanted)
+    assert filled.q_scale() == q.q_scale()
+    written = q.clone().masked_fill_(mask, torch.tensor(0.24))
+    assert torch.equal(written, filled)
+    written = q.clone().index_put_((mask,), torch.tensor(0.24))
+    assert torch.equal(written, filled)
+    with pytest.raises(RuntimeError, match="should not be quantized"):
+        q.index_put((torch.tensor([0]),), q[0])
+    with pytest.raises(RuntimeError, match="accumulate=False"):
+        q.index_put((torch.tensor([0]),), torch.tensor(1.0), True)
+
+
+def test_in_place_views_change_the_sizes(q):
+    other = q.clone()
+    assert other.transpose_(0, 1) is other
+    assert torch.equal(other, q.transpose(0, 1))
+    assert other.unsqueeze_(0).shape == (1, *q.transpose(0, 1).shape)
+    assert torch.equal(other.squeeze_(0).transpose_(0, 1), q)
+    assert torch.equal(q.rot90().int_repr(), q.int_repr().rot90())

@@ -8,3 +8,4 @@ Imported lazily.
 from pellucid.masked._normalizations import *
 from pellucid.masked._reductions import *
 from pellucid.masked.maskedtensor import *
+from pellucid.masked.maskedtensor import _rules as _rules

@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.masked._reductions import as_dtype, filled, norm
+from pellucid.masked._operands import as_dtype, filled, of_present
+from pellucid.masked._reductions import norm
 
 __all__ = ["log_softmax", "normalize", "softmax", "softmin"]
 
 
+@of_present
 def softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -18,6 +20,7 @@ def softmax(
     return filled(as_dtype(input, dtype), mask, -math.inf, "softmax").softmax(dim)
 
 
+@of_present
 def log_softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -26,6 +29,7 @@ def log_softmax(
     return values.log_softmax(dim)
 
 
+@of_present
 def softmin(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -33,6 +37,7 @@ def softmin(
     return (-filled(as_dtype(input, dtype), mask, math.inf, "softmin")).softmax(dim)
 
 
+@of_present
 def normalize(
     input: Tensor,
     ord: float,

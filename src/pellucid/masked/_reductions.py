@@ -7,6 +7,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid.masked._operands import all_dims, as_dtype, filled, of_present
+from pellucid.masked._sparse import reduced
+from pellucid.sparse._ops.parts import is_sparse
 
 __all__ = [
     "amax",
@@ -27,42 +30,20 @@ __all__ = [
 ]
 
 
-def filled(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
-    """``input`` with ``fill`` where the mask is false."""
-    if mask is None:
-        return input
-    if mask.dtype is not pellucid.bool:
-        raise TypeError(f"masked.{name}: the mask has dtype {mask.dtype}; give bools")
-    if mask.dim() > input.dim():
-        raise IndexError(
-            f"masked.{name}: a mask of {mask.dim()} dims does not broadcast to an "
-            f"input of {input.dim()}"
-        )
-    other = pellucid.tensor(fill, dtype=input.dtype, device=input.device)
-    return pellucid.where(mask, input, other)
-
-
-def all_dims(dim: Any, rank: int) -> list[int]:
-    """``dim`` as a list of nonnegative dims; None and () mean all."""
-    if dim is None or (not isinstance(dim, int) and not len(dim)):
-        return list(range(rank))
-    given = [dim] if isinstance(dim, int) else list(dim)
-    span = max(rank, 1)
-    for d in given:
-        if not -span <= d < span:
-            raise IndexError(f"dim {d} is out of range for a tensor of {rank} dims")
-    found = [d % span for d in given]
-    if len(set(found)) != len(found):
-        raise RuntimeError(f"dim {given} contains a dimension twice")
-    return sorted(found) if rank else []
-
-
-def as_dtype(input: Tensor, dtype: Any, *, widen: bool = False) -> Tensor:
-    """``input`` as ``dtype``; with ``widen``, integers without one as int64."""
-    if dtype is not None:
-        return input.to(dtype)
-    is_small = not input.is_floating_point() and not input.is_complex()
-    return input.long() if widen and is_small else input
+def _reduce(
+    name: str, values: Tensor, fill: Any, dim: Any, keepdim: Any, mask: Tensor | None
+) -> Tensor:
+    """The reduction over ``dim`` of what is in the mask; ``fill`` changes no result."""
+    dims = all_dims(dim, values.dim())
+    if is_sparse(values):
+        return reduced(name, values, dims, bool(keepdim), mask, fill)
+    values = filled(values, mask, fill, name)
+    for d in reversed(dims if name == "prod" else []):
+        values = values.prod(d, keepdim=bool(keepdim))
+    if name == "prod":
+        return values
+    found: Tensor = getattr(values, name)(dims, keepdim=bool(keepdim))
+    return found
 
 
 def _least(dtype: Any) -> Any:
@@ -77,6 +58,7 @@ def _greatest(dtype: Any) -> Any:
     return True if dtype is pellucid.bool else pellucid.iinfo(dtype).max
 
 
+@of_present
 def sum(
     input: Tensor,
     dim: Any = None,
@@ -86,10 +68,11 @@ def sum(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The sum of the elements in the mask, over ``dim``."""
-    values = filled(as_dtype(input, dtype, widen=True), mask, 0, "sum")
-    return values.sum(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+    values = as_dtype(input, dtype, widen=True)
+    return _reduce("sum", values, 0, dim, keepdim, mask)
 
 
+@of_present
 def prod(
     input: Tensor,
     dim: Any = None,
@@ -99,12 +82,11 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The product of the elements in the mask, over ``dim``."""
-    values = filled(as_dtype(input, dtype, widen=True), mask, 1, "prod")
-    for d in reversed(all_dims(dim, input.dim())):
-        values = values.prod(d, keepdim=bool(keepdim))
-    return values
+    values = as_dtype(input, dtype, widen=True)
+    return _reduce("prod", values, 1, dim, keepdim, mask)
 
 
+@of_present
 def cumsum(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -113,6 +95,7 @@ def cumsum(
     return values.cumsum(dim, dtype=values.dtype)
 
 
+@of_present
 def cumprod(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -121,6 +104,7 @@ def cumprod(
     return values.cumprod(dim, dtype=values.dtype)
 
 
+@of_present
 def amax(
     input: Tensor,
     dim: Any = None,
@@ -131,10 +115,10 @@ def amax(
 ) -> Tensor:
     """The maximum of the elements in the mask, over ``dim``."""
     values = as_dtype(input, dtype)
-    values = filled(values, mask, _least(values.dtype), "amax")
-    return values.amax(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+    return _reduce("amax", values, _least(values.dtype), dim, keepdim, mask)
 
 
+@of_present
 def amin(
     input: Tensor,
     dim: Any = None,
@@ -145,10 +129,10 @@ def amin(
 ) -> Tensor:
     """The minimum of the elements in the mask, over ``dim``."""
     values = as_dtype(input, dtype)
-    values = filled(values, mask, _greatest(values.dtype), "amin")
-    return values.amin(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+    return _reduce("amin", values, _greatest(values.dtype), dim, keepdim, mask)
 
 
+@of_present
 def argmax(
     input: Tensor,
     dim: int | None = None,
@@ -163,6 +147,7 @@ def argmax(
     return values.argmax(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
+@of_present
 def argmin(
     input: Tensor,
     dim: int | None = None,
@@ -183,6 +168,7 @@ def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -
     return filled(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
 
 
+@of_present
 def mean(
     input: Tensor,
     dim: Any = None,
@@ -195,11 +181,14 @@ def mean(
     values = as_dtype(input, dtype)
     if not (values.is_floating_point() or values.is_complex()):
         raise ValueError(f"masked.mean takes floats, not {values.dtype}; give dtype")
+    if is_sparse(values):
+        return _reduce("mean", values, 0, dim, keepdim, mask)
     dims = all_dims(dim, input.dim())
     total = filled(values, mask, 0, "mean").sum(dims, keepdim=bool(keepdim))
     return total / _count(input, mask, dims, bool(keepdim))  # type: ignore[no-any-return]
 
 
+@of_present
 def median(
     input: Tensor,
     dim: int = -1,
@@ -222,6 +211,7 @@ def median(
     return masked.nanmedian(dim, keepdim=keepdim).values
 
 
+@of_present
 def logsumexp(
     input: Tensor,
     dim: Any = None,
@@ -260,6 +250,7 @@ def logaddexp(
     return pellucid.logaddexp(left, right)
 
 
+@of_present
 def norm(
     input: Tensor,
     ord: float = 2.0,
@@ -276,6 +267,7 @@ def norm(
     return pellucid.linalg.vector_norm(values, ord, dims, bool(keepdim), dtype=dtype)
 
 
+@of_present
 def var(
     input: Tensor,
     dim: Any = None,
@@ -296,14 +288,15 @@ def var(
         values = values.to(pellucid.get_default_dtype())
     dims = all_dims(dim, input.dim())
     count = _count(input, mask, dims, True)
-    sums = filled(values, mask, 0, "var").sum(dims, keepdim=True)
-    gaps = filled(values - sums / count.to(values.dtype), mask, 0, "var")
+    sums = filled(values, mask, 0, "std/var").sum(dims, keepdim=True)
+    gaps = filled(values - sums / count.to(values.dtype), mask, 0, "std/var")
     total = (gaps * gaps.conj()).sum(dims, keepdim=bool(keepdim))
     count = count if keepdim else count.reshape(total.shape)
     freedom = (count - less).clamp(min=0)
     return total / freedom.to(values.dtype)  # type: ignore[no-any-return]
 
 
+@of_present
 def std(
     input: Tensor,
     dim: Any = None,

@@ -1,5 +1,5 @@
-"""Rounding to integers with a scale, what follows an integer product, and windows of
-bytes: quantized tensors are computed with these (``pellucid/ao/_quantized``).
+"""Rounding to integers with a scale, and what follows an integer product: quantized
+tensors are computed with these (``pellucid/ao/_quantized``).
 """
 
 from pellucid_compiler.declare import (
@@ -12,7 +12,6 @@ from pellucid_compiler.declare import (
     round_even,
     tabulate,
     to,
-    where,
 )
 from pellucid_compiler.ir.dtypes import is_float
 
@@ -124,27 +123,3 @@ def _require_columns(name, sums, *columns):
             f"{name}: {{}} columns, but a vector of {{}}",
             *(sums.shape[1], each.shape[0]),
         )
-
-
-@loop(
-    "pellucid::_byte_windows(Tensor self, SymInt[2] kernel, SymInt[2] stride, "
-    "SymInt[2] padding, SymInt[2] dilation, SymInt[2] count, SymInt fill) -> Tensor",
-    **_HIDDEN,
-)
-def _byte_windows(x, kernel, stride, padding, dilation, count, fill):
-    """The windows of images ``[N, H, W, C]`` of int8: a row ``[kernel, C]`` of the
-    result for each of ``count`` positions; ``fill`` stands outside the image.
-    """
-    require(
-        x.rank == 4 and x.dtype == "int8",
-        f"_byte_windows: give images of int8 and 4 dims, not {x.dtype}, {x.rank} dims",
-    )
-
-    def element(n, i, j, m, t, c):
-        row = i * stride[0] + m * dilation[0] - padding[0]
-        column = j * stride[1] + t * dilation[1] - padding[1]
-        inside = (row >= 0) & (row < x.shape[1])
-        inside = inside & (column >= 0) & (column < x.shape[2])
-        return where(inside, x[n, row, column, c], cast(fill, "int8"))
-
-    return tabulate([x.shape[0], *count, *kernel, x.shape[3]], element)

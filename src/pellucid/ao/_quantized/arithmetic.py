@@ -14,8 +14,8 @@ from pellucid import Tensor
 from pellucid.ao._quantized.moves import computable, with_computed
 from pellucid.ao._quantized.parts import (
     INTEGERS,
-    Parts,
     is_quantized,
+    of_one_scale,
     quantized,
     split,
 )
@@ -29,7 +29,7 @@ _fixed = RULES.because("PyTorch gives a bounded result a scale of its own")
 @_ordered("relu")
 def relu(op: Any, tensor: Tensor) -> Tensor:
     """Clamps to the zero point."""
-    parts = _of_one_scale(op, tensor)
+    parts = of_one_scale(op, tensor)
     return parts.with_integers(parts.integers.clamp(min=parts.zero_point))
 
 
@@ -39,7 +39,7 @@ def relu(op: Any, tensor: Tensor) -> Tensor:
 )
 def on_numbers(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The op on the numbers, with the scale of the operand."""
-    parts = _of_one_scale(op, tensor)
+    parts = of_one_scale(op, tensor)
     return parts.like(op(parts.fused_floats(), *args, **kwargs))
 
 
@@ -50,7 +50,7 @@ def on_numbers(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
 )
 def average(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Means of integers minus the zero point, rounded once."""
-    parts = _of_one_scale(op, tensor)
+    parts = of_one_scale(op, tensor)
     centred = parts.integers.float() - parts.zero_point
     made = (op(centred, *args, **kwargs) + parts.zero_point).round()
     _, least, greatest = INTEGERS[parts.dtype]
@@ -60,7 +60,7 @@ def average(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
 @_fixed("sigmoid", "hardsigmoid")
 def from_zero_to_one(op: Any, tensor: Tensor, least: float = 0.0) -> Tensor:
     """The numbers from ``least`` to one in 256 steps."""
-    parts = _of_one_scale(op, tensor)
+    parts = of_one_scale(op, tensor)
     scale = (1 - least) / 256
     is_unsigned = parts.dtype is pellucid.quint8
     zero_point = round(-least / scale) - (0 if is_unsigned else 128)
@@ -96,7 +96,7 @@ def item(op: Any, tensor: Tensor) -> Any:
 )
 def by_order(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The op on the integers; indices stay as they are."""
-    parts = _of_one_scale(op, tensor)
+    parts = of_one_scale(op, tensor)
     if any(isinstance(each, Tensor) for each in args):
         raise NotImplementedError(
             f"{op._schema.name} of two tensors has no form for quantized ones: compute "
@@ -106,16 +106,3 @@ def by_order(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     if isinstance(made, Tensor):
         return with_computed(parts, made)
     return with_computed(parts, made[0]), made[1]
-
-
-def _of_one_scale(op: Any, tensor: Any) -> Parts:
-    if not is_quantized(tensor):
-        name = op._schema.name
-        raise NotImplementedError(f"{name}: the first argument is not quantized")
-    parts = split(tensor)
-    if parts.axis is not None:
-        raise RuntimeError(
-            f"{op._schema.name} needs one scale; this tensor has a scale per channel: "
-            "use dequantize()"
-        )
-    return parts

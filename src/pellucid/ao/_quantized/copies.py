@@ -6,7 +6,13 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized.parts import is_quantized, split, write
+from pellucid.ao._quantized.parts import (
+    Parts,
+    is_quantized,
+    of_one_scale,
+    split,
+    write,
+)
 from pellucid.ao._quantized.rules import RULES
 
 
@@ -85,3 +91,36 @@ def fill_(op: Any, target: Tensor, value: Any) -> Tensor:
     made = parts.like(pellucid.full(tuple(target.shape), number))
     parts.integers.copy_(split(made).integers)
     return target
+
+
+@RULES.because("the number is rounded in the scale of the tensor")("masked_fill")
+def masked_fill(op: Any, target: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """With the nearest representable number where the mask is true."""
+    parts = of_one_scale(op, target)
+    return parts.with_integers(parts.integers.masked_fill(mask, _integer(parts, value)))
+
+
+@RULES.because("floats are rounded in the scale of the tensor")("index_put")
+def index_put(
+    op: Any, target: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """With the nearest representable numbers at the indices."""
+    parts = of_one_scale(op, target)
+    if is_quantized(values):
+        raise RuntimeError(
+            "Value argument for quantized input_put should not be quantized"
+        )
+    if accumulate:
+        raise RuntimeError(
+            "index_put for quantized tensors is currently only supported for "
+            "accumulate=False"
+        )
+    integers = parts.integers.index_put(indices, _integer(parts, values))
+    return parts.with_integers(integers)
+
+
+def _integer(parts: Parts, value: Any) -> Tensor:
+    """The nearest integers to numbers."""
+    value = split(value).floats() if is_quantized(value) else value
+    floats = pellucid.as_tensor(value, dtype=pellucid.float32)
+    return split(parts.like(floats)).integers

@@ -19,6 +19,7 @@ from pellucid.ao._quantized.packed import (
 from pellucid.ao._quantized.parts import INTEGERS, per_tensor, quantized, split
 from pellucid.ao._quantized.products import dynamic, requantized, static, sums
 from pellucid.ao._quantized.registry import op
+from pellucid.ao._quantized.row_tables import bags
 
 # Linear
 
@@ -304,20 +305,4 @@ def embedding_bag_byte(
     include_last_offset: bool = False,
 ) -> Tensor:
     """Sums of rows per bag, float, weighted by ``per_sample_weights``."""
-    if indices.dim() == 2:
-        count, length = indices.shape
-        offsets = pellucid.arange(0, count * length, max(length, 1))[:count]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
-    elif offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
-    flat = indices.reshape(-1)
-    made: Tensor = pellucid.embedding_bag(
-        weight.rows(flat),
-        pellucid.arange(flat.numel()),
-        offsets,
-        mode=0,
-        per_sample_weights=per_sample_weights,
-        include_last_offset=include_last_offset,
-    )[0]
-    return made
+    return bags(weight.rows, indices, offsets, per_sample_weights, include_last_offset)

@@ -8,14 +8,16 @@ over the windows of its images. Read ``products.py`` next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pellucid
-from pellucid import _C, Tensor
+from pellucid import Tensor
 from pellucid.ao._quantized.parts import is_quantized, split
 
 _EXACT_TERMS = 512  # 255 * 128 * 512 < 2**24
 _MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
+_WORD = 4  # bytes that an int8 product reads together
 
 
 class IntegerSums(NamedTuple):
@@ -210,10 +212,10 @@ class ConvPackedParams(Packed):
 
     def _fits_int8(self) -> bool:
         is_plain = self._groups == 1 and not self._transpose
-        return is_plain and self._weight.dim() <= 4 and self._terms <= _MOST_TERMS
+        return is_plain and self._terms <= _MOST_TERMS
 
     def _rows_of_int8(self, integers: Tensor) -> Tensor:
-        return integers.movedim(1, -1).reshape(integers.shape[0], -1)
+        return _in_words(integers).reshape(integers.shape[0], -1)
 
     def _rows(
         self, places: Tensor, zero_point: int
@@ -227,18 +229,14 @@ class ConvPackedParams(Packed):
             (size + 2 * p - d * (k - 1) - 1) // s + 1
             for size, k, s, p, d in zip(places.shape[2:], kernel, *steps, strict=True)
         ]
-        images = places.movedim(1, -1)
-        if dims == 1:  # a line is an image of one row
-            images = images.unsqueeze(1)
-            kernel, count = [1, *kernel], [1, *count]
-            steps = [1, *steps[0]], [0, *steps[1]], [1, *steps[2]]
-        is_whole = kernel == [1, 1] and steps == ([1, 1], [0, 0], steps[2])
-        if not is_whole:
-            images = _C._pellucid._byte_windows(
-                images.contiguous(), kernel, *steps, count, zero_point
+        images = _in_words(places)
+        if max(*kernel, *self._stride) > 1 or any(self._padding):
+            words = images.view(pellucid.int32)
+            images = _windows(words, kernel, count, *steps, zero_point).view(
+                pellucid.int8
             )
         rows = images.reshape(-1, self.integers.shape[1])
-        return rows, (places.shape[0], *count[2 - dims :]), True
+        return rows, (places.shape[0], *count), True
 
     def _check_transposed(
         self, weight: Tensor, bias: Tensor | None, groups: int
@@ -320,6 +318,36 @@ class ConvPackedParams(Packed):
                 f"a quantized convolution of {channels} channels needs an input of as "
                 f"many; this one is {list(x.shape)}"
             )
+
+
+def _in_words(integers: Tensor) -> Tensor:
+    """Bytes with the channels, dim 1, last, and zeros up to a whole word of them."""
+    missing = -integers.shape[1] % _WORD
+    moved = integers.movedim(1, -1)
+    made = pellucid.constant_pad_nd(moved, [0, missing]) if missing else moved
+    return made.contiguous()
+
+
+def _windows(
+    images: Tensor,
+    kernel: Sequence[int],
+    count: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    zero_point: int,
+) -> Tensor:
+    """The windows ``[N, *count, *kernel, W]`` of images ``[N, *sizes, W]`` of words;
+    every byte beside an image is the zero point.
+    """
+    fill = int.from_bytes(_WORD * bytes([zero_point % 256]), "little", signed=True)
+    beside = [size for size in reversed(padding) for _ in range(2)]
+    whole = pellucid.constant_pad_nd(images, [0, 0, *beside], fill)
+    example, *axes, word = whole.stride()
+    moves = [axis * step for axis, step in zip(axes, stride, strict=True)]
+    within = [axis * step for axis, step in zip(axes, dilation, strict=True)]
+    sizes = [images.shape[0], *count, *kernel, images.shape[-1]]
+    return whole.as_strided(sizes, [example, *moves, *within, word]).contiguous()
 
 
 class EmbeddingPackedParams:

@@ -133,6 +133,20 @@ def split(tensor: Tensor) -> Parts:
     )
 
 
+def of_one_scale(op: Any, tensor: Any) -> Parts:
+    """The parts of the first argument of an op that needs one scale."""
+    if not is_quantized(tensor):
+        name = op._schema.name
+        raise NotImplementedError(f"{name}: the first argument is not quantized")
+    parts = split(tensor)
+    if parts.axis is not None:
+        raise RuntimeError(
+            f"{op._schema.name} needs one scale; this tensor has a scale per channel: "
+            "use dequantize()"
+        )
+    return parts
+
+
 def write(target: Tensor, parts: Parts) -> Tensor:
     """Writes these integers to those of ``target``, which takes the scales. The scales
     that it had stay as they are: other tensors may have them.

@@ -57,7 +57,7 @@ def _on_rows(call: Callable[..., Any], nested: Any, *args: Any, **kwargs: Any) -
 def by_name(name: str) -> QuantizedOp | None:
     """The op of a name, or None."""
     if not _OPS:
-        for module in ("ops", "layer_ops"):
+        for module in ("ops", "layer_ops", "row_tables"):
             import_module(f"pellucid.ao._quantized.{module}")
     return _OPS.get(name)
 

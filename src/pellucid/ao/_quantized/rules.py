@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._decomp.registry import unseen
 from pellucid._ops import facts
 from pellucid._ops.rules import Rules
@@ -52,8 +52,10 @@ def _derived(op: Any) -> Callable[..., Any] | None:
 
 
 def _write(target: Any, result: Any, op: Any) -> Any:
-    if not (is_quantized(target) and is_quantized(result)) or facts.changes_sizes(op):
+    if not (is_quantized(target) and is_quantized(result)):
         return NotImplemented
+    if facts.changes_sizes(op):  # transpose_: the target becomes a view of its integers
+        return _C._replace_components(target, result)
     if target.shape != result.shape:
         raise RuntimeError(
             f"{op._opname}: the result of size {list(result.shape)} cannot be written "

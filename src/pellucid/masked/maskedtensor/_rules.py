@@ -18,13 +18,17 @@ from pellucid._decomp.graphs import moves_elements
 from pellucid._ops import OpOverload, facts, packet_named
 from pellucid._ops.rules import Registry
 from pellucid.masked import _normalizations, _reductions
+from pellucid.masked._sparse import have_equal_patterns
 from pellucid.masked.maskedtensor.core import (
     MaskedTensor,
     WithMask,
     data_of,
     is_masked_tensor,
     mask_of,
+    op_rules,
 )
+from pellucid.sparse._ops.dense import values_at
+from pellucid.sparse._ops.parts import is_sparse, split
 
 Rule = Callable[..., Any]
 _OF_OPERATORS = {
@@ -41,6 +45,9 @@ def computed(func: Any, args: Any, kwargs: Any) -> Any:
     name = func._opname if isinstance(func, OpOverload) else _name_of(func)
     rule = _rule(name)
     return NotImplemented if rule is None else rule(func, *args, **kwargs)
+
+
+op_rules["computed"] = computed
 
 
 def _name_of(func: Any) -> str:
@@ -101,20 +108,57 @@ def _with_mask(data: Tensor, mask: Tensor) -> MaskedTensor:
     return made
 
 
-def _elementwise(func: Rule, *args: Any, **kwargs: Any) -> Any:
-    masks = _masks([*args, *kwargs.values()])
-    if not all(pellucid.equal(masks[0], other) for other in masks[1:]):
+def _require_equal(masks: list[Tensor]) -> None:
+    if not all(_are_equal(masks[0], other) for other in masks[1:]):
         raise ValueError(
             "Input masks must match. Give both the same mask, or fill in what is "
             "absent with to_tensor(value)"
         )
-    given = [_map(data_of, each) for each in args]
-    found = func(*given, **{k: _map(data_of, each) for k, each in kwargs.items()})
+
+
+def _are_equal(first: Tensor, second: Tensor) -> bool:
+    if not (is_sparse(first) and is_sparse(second)):
+        return first.layout is second.layout and pellucid.equal(first, second)
+    mine, other = split(first), split(second)
+    is_one = mine.size == other.size and have_equal_patterns(mine, other)
+    return is_one and pellucid.equal(mine.values, other.values)
+
+
+def _elementwise(func: Rule, *args: Any, **kwargs: Any) -> Any:
+    masks = _masks([*args, *kwargs.values()])
+    _require_equal(masks)
+    numbers, rebuilt = _numbers_of(masks[0]), _rebuilding(masks[0])
+    given = [_map(numbers, each) for each in args]
+    found = func(*given, **{k: _map(numbers, each) for k, each in kwargs.items()})
+    return _map(rebuilt, found)
+
+
+def _numbers_of(mask: Tensor) -> Callable[[Any], Any]:
+    """What a pointwise op computes of an operand: the data, or if that is sparse the
+    values that it stores.
+    """
+    if not is_sparse(mask):
+        return data_of
+    pattern = split(mask)
+
+    def numbers(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        data = data_of(value)
+        return values_at(data, pattern) if data.shape == mask.shape else data
+
+    return numbers
+
+
+def _rebuilding(mask: Tensor) -> Callable[[Tensor], MaskedTensor]:
+    """The inverse of ``_numbers_of``, of results."""
 
     def masked(each: Tensor) -> MaskedTensor:
-        return _with_mask(each, masks[0].to(each.device).expand_as(each))
+        if is_sparse(mask):
+            return _with_mask(split(mask).with_values(each), mask)
+        return _with_mask(each, mask.to(each.device).expand_as(each))
 
-    return _map(masked, found)
+    return masked
 
 
 def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
@@ -124,12 +168,13 @@ def _in_place(func: Rule, target: Any, *args: Any, **kwargs: Any) -> Any:
     if pellucid.is_grad_enabled() and target.requires_grad:
         raise RuntimeError("a masked tensor that requires grad is not changed in place")
     written = getattr(Tensor, func.__name__.partition(".")[0])
-    others = _masks([*args, *kwargs.values()])
-    if not all(pellucid.equal(target._masked_mask, other) for other in others):
-        raise ValueError("Input masks must match.")
-    given = [_map(data_of, each) for each in args]
-    options = {k: _map(data_of, each) for k, each in kwargs.items()}
-    written(target._masked_data, *given, **options)
+    mask = target._masked_mask
+    _require_equal([mask, *_masks([*args, *kwargs.values()])])
+    numbers = _numbers_of(mask)
+    given = [_map(numbers, each) for each in args]
+    options = {k: _map(numbers, each) for k, each in kwargs.items()}
+    data = target._masked_data
+    written(split(data).values if is_sparse(data) else data, *given, **options)
     return target
 
 
@@ -183,21 +228,38 @@ def _reduction(name: str) -> Rule:
     masked = getattr(_reductions, name)
 
     def run(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _dims_and_rest(args, kwargs)
-        data, mask = data_of(tensor), mask_of(tensor)
-        found = masked(data, **given, mask=mask)
-        return _with_mask(found, _any(mask, given))
+        return _reduced(masked, tensor, _dims_and_rest(args, kwargs))
 
     return run
+
+
+def _reduced(function: Rule, tensor: Any, given: dict[str, Any]) -> Any:
+    """A reduction of ``masked``; of all elements of sparse data, it is dense."""
+    data, mask = data_of(tensor), mask_of(tensor)
+    if is_sparse(data) and given.get("dim") in (None, ()):
+        by_place = function in (_reductions.argmax, _reductions.argmin)
+        change = Tensor.to_dense if by_place else _values
+        data, mask = change(data), change(mask)
+    found = function(data, **given, mask=mask)
+    if is_sparse(found):  # it stores an element where any is present
+        parts = split(found.detach())
+        return _with_mask(
+            found,
+            parts.with_values(pellucid.ones_like(parts.values, dtype=pellucid.bool)),
+        )
+    return _with_mask(found, _any(mask, given))
+
+
+def _values(tensor: Tensor) -> Tensor:
+    return split(tensor).values
 
 
 @RULES.because("the order of Frobenius norms is a string", overrides=True)("norm")
 def _norm(func: Rule, tensor: Any, p: Any = 2.0, *args: Any, **kwargs: Any) -> Any:
     given = _dims_and_rest(args, kwargs)
     order = {"fro": 2.0, None: 2.0}.get(p, p)
-    data, mask = data_of(tensor), mask_of(tensor)
-    found = _reductions.norm(data, order, **given, mask=mask)
-    return _with_mask(found, _any(mask, given))
+    function = functools.partial(_reductions.norm, ord=order)
+    return _reduced(function, tensor, given)
 
 
 def _any(mask: Tensor, given: dict[str, Any]) -> Tensor:
@@ -245,6 +307,14 @@ def _item(func: Rule, tensor: Any) -> Any:
     return func(data_of(tensor))
 
 
-@RULES.because("only strided tensors are masked")("to_dense")
-def _to_dense(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    return tensor
+@RULES.because("data and mask change their layout together")(
+    *("to_dense", "_to_dense", "to_sparse", "_to_sparse"),
+    *("to_sparse_csr", "_to_sparse_csr"),
+)
+def _converted(func: Rule, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    data, mask = data_of(tensor), mask_of(tensor)
+    name = func.__name__.partition(".")[0].lstrip("_")
+    converted = getattr(mask, name)(*args, **kwargs)
+    if is_sparse(converted) and not is_sparse(data):
+        return _with_mask(data.sparse_mask(converted), converted)
+    return _with_mask(getattr(data, name)(*args, **kwargs), converted)

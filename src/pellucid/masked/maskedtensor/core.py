@@ -14,7 +14,9 @@ from typing import Any, TypeGuard
 import pellucid
 from pellucid import Tensor
 from pellucid.autograd import Function
+from pellucid.masked._sparse import of_one_pattern
 from pellucid.overrides import DisableTorchFunctionSubclass
+from pellucid.sparse._ops.parts import is_sparse
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
@@ -22,6 +24,10 @@ _DTYPES = (
     *(pellucid.float16, pellucid.float32, pellucid.float64, pellucid.bool),
     *(pellucid.int8, pellucid.int16, pellucid.int32, pellucid.int64),
 )
+_LAYOUTS = (pellucid.strided, pellucid.sparse_coo, pellucid.sparse_csr)
+
+# How an op is computed, registered by ``_rules.py``, which imports this module.
+op_rules: dict[str, Callable[[Any, Any, Any], Any]] = {}
 
 
 def is_masked_tensor(obj: Any, /) -> TypeGuard[MaskedTensor]:
@@ -34,8 +40,9 @@ class MaskedTensor(Tensor):
 
     Pointwise ops compute on the data, and two masked operands need the same mask;
     views, concatenation and indexing apply to data and mask; reductions skip absent
-    elements, and are absent if all elements are. Only strided tensors. Made by
-    ``masked_tensor`` and ``as_masked_tensor``.
+    elements, and are absent if all elements are. Data and mask may be COO or CSR: they
+    store the same positions, and others are absent. Made by ``masked_tensor`` and
+    ``as_masked_tensor``.
     """
 
     _masked_data: Tensor
@@ -52,7 +59,7 @@ class MaskedTensor(Tensor):
         made: MaskedTensor = Tensor._make_wrapper_subclass(
             cls,
             data.size(),
-            strides=data.stride(),
+            strides=None if is_sparse(data) else data.stride(),
             dtype=data.dtype,
             device=data.device,
             requires_grad=requires_grad,
@@ -60,8 +67,20 @@ class MaskedTensor(Tensor):
         return made
 
     def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False) -> None:
-        self._masked_data = data.detach().clone()
-        self._masked_mask = mask.detach().clone()
+        data, mask = data.detach(), mask.detach()
+        if is_sparse(data):
+            data, mask = of_one_pattern(data, mask)
+        self._masked_data, self._masked_mask = data.clone(), mask.clone()
+
+    @property
+    def layout(self) -> Any:  # type: ignore[override]
+        """That of the data and the mask."""
+        return self._masked_data.layout
+
+    @property
+    def is_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the data is COO or CSR."""
+        return is_sparse(self._masked_data)
 
     def get_data(self) -> Tensor:
         """All elements of the data, also those that are absent."""
@@ -75,10 +94,15 @@ class MaskedTensor(Tensor):
 
     def to_tensor(self, value: Any) -> Tensor:
         """A plain tensor with ``value`` for absent elements."""
-        return self.get_data().masked_fill(~self.get_mask(), value)
+        data, mask = self.get_data(), self.get_mask()
+        if is_sparse(data):
+            data, mask = data.to_dense(), mask.to_dense()
+        return data.masked_fill(~mask, value)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         data, mask = self._masked_data, self._masked_mask
+        if is_sparse(data):
+            data, mask = data.to_dense(), mask.to_dense()
         if not self.dim():
             return f"MaskedTensor({_element(data, mask)}, {mask.item()})"
         lines = _rows(data, mask).split("\n")
@@ -92,12 +116,10 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import computed
-
         if not all(issubclass(cls, each) or each is Tensor for each in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
-            found = computed(func, args, kwargs or {})
+            found = op_rules["computed"](func, args, kwargs or {})
             if found is NotImplemented:
                 found = func(*args, **(kwargs or {}))
             return found
@@ -110,9 +132,7 @@ class MaskedTensor(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        from pellucid.masked.maskedtensor._rules import computed
-
-        found = computed(func, args, kwargs or {})
+        found = op_rules["computed"](func, args, kwargs or {})
         if found is NotImplemented:
             name = func._schema.name
             raise TypeError(
@@ -125,8 +145,10 @@ class MaskedTensor(Tensor):
 
 def _check(data: Tensor, mask: Tensor) -> None:
     for name, given in (("data", data), ("mask", mask)):
-        if given.layout is not pellucid.strided:
+        if given.layout not in _LAYOUTS:
             raise TypeError(f"{name} layout of {given.layout} is not supported.")
+    if data.layout is not mask.layout:
+        raise TypeError("data and mask must have the same layout.")
     if mask.dtype is not pellucid.bool:
         raise TypeError("mask must have dtype bool.")
     if data.dtype not in _DTYPES:

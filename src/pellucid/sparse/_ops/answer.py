@@ -8,6 +8,7 @@ from pellucid.sparse._ops import (  # noqa: F401 - each registers rules
     products,
     reductions,
     shapes,
+    systems,
 )
 from pellucid.sparse._ops.rules import RULES
 

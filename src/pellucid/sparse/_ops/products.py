@@ -107,6 +107,13 @@ def _rows(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
     return None
 
 
+def sorted_rows(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(row pointers, columns, values) of any sparse matrix."""
+    found = _rows(matrix) or _rows(coalesced(convert(matrix, COO)))
+    assert found is not None
+    return found
+
+
 def _transposed(matrix: Tensor) -> Tensor:
     """The transpose; its elements are not sorted if the matrix is by rows."""
     if matrix.layout is not CSR:
@@ -118,8 +125,7 @@ def _transposed(matrix: Tensor) -> Tensor:
 
 def _of_two(first: Tensor, second: Tensor) -> Tensor:
     """The sparse product: each element of the first times one row of the second."""
-    a, b = (_rows(m) or _rows(coalesced(_as_coo(m))) for m in (first, second))
-    assert a is not None and b is not None
+    a, b = sorted_rows(first), sorted_rows(second)
     size = (first.shape[0], second.shape[1])
     pointers, columns, in_first, in_second, elements = multiplied(a[:2], b[:2], size[1])
     terms = a[2].index_select(0, in_first) * b[2].index_select(0, in_second)

@@ -15,6 +15,7 @@ from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
     distinct,
+    indices_of,
     keys_of,
     sum_groups,
 )
@@ -73,10 +74,15 @@ def _over_sparse(
     sizes = [parts.size[d] for d in remaining]
     indices, summed = coalesced_pair(parts.indices[remaining], values, sizes)
     if keepdim:
-        whole = indices.new_zeros((parts.sparse_dims, indices.shape[1]))
-        whole[remaining] = indices
-        indices = whole
+        indices = _with_zeros(indices, remaining, parts.sparse_dims)
     return coo(indices, summed, size, True)
+
+
+def _with_zeros(indices: Tensor, remaining: list[int], dims: int) -> Tensor:
+    """The indices of the remaining dims, and 0 in the reduced ones."""
+    whole = indices.new_zeros((dims, indices.shape[1]))
+    whole[remaining] = indices
+    return whole
 
 
 def _sum_compressed(self: Tensor, dims: list[int], keepdim: bool, dtype: Any) -> Tensor:
@@ -117,6 +123,40 @@ def norm(
     return pellucid.linalg.vector_norm(values, 2 if p is None else p)
 
 
+def reduce_stored(self: Tensor, dims: list[int], keepdim: bool, name: str) -> Tensor:
+    """The sum, product, maximum or minimum over dims of the stored elements alone: the
+    result stores an element where any is stored.
+    """
+    if self.layout is not COO:
+        if not keepdim:
+            raise RuntimeError(
+                "reduction operations on CSR tensors with keepdim=False is unsupported"
+            )
+        made = reduce_stored(convert(self, COO), dims, True, name)
+        return convert(made, self.layout)
+    parts = split(coalesced(self))
+    values = parts.values
+    for d in reversed([d for d in dims if d >= parts.sparse_dims]):
+        values = getattr(values, name)(d - parts.sparse_dims + 1, keepdim=keepdim)
+    remaining = [d for d in range(parts.sparse_dims) if d not in dims]
+    sizes = [parts.size[d] for d in remaining]
+    keys, groups = distinct(keys_of(parts.indices[remaining], sizes))
+    combined = _combine_groups(values, groups, len(keys), name)
+    indices = indices_of(keys, sizes)
+    if keepdim:
+        indices = _with_zeros(indices, remaining, parts.sparse_dims)
+    return coo(indices, combined, _size(parts, dims, keepdim), True)
+
+
+def _combine_groups(values: Tensor, groups: Tensor, count: int, name: str) -> Tensor:
+    """The reduction of the values of each group, which is not empty."""
+    if name == "sum":
+        return sum_groups(values, groups, count)
+    places = groups.reshape(-1, *[1] * (values.dim() - 1)).expand(values.shape)
+    made = values.new_zeros((count, *values.shape[1:]))
+    return made.scatter_reduce(0, places, values, name, include_self=False)
+
+
 def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
     if self.layout is not COO:
         made = _softmax(convert(self, COO), dim, is_log=is_log, dtype=dtype)
@@ -135,11 +175,7 @@ def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
 
 def _group_softmax(values: Tensor, groups: Tensor, count: int, is_log: bool) -> Tensor:
     """Softmax among the values of each group; absent elements are -infinity."""
-    places = groups.reshape(-1, *[1] * (values.dim() - 1)).expand(values.shape)
-    fixed = values.detach()
-    highest = fixed.new_zeros((count, *fixed.shape[1:])).scatter_reduce(
-        0, places, fixed, "amax", include_self=False
-    )
+    highest = _combine_groups(values.detach(), groups, count, "amax")
     shifted = values - highest[groups]
     powers = shifted.exp()
     totals = sum_groups(powers, groups, count)
