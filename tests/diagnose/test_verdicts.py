@@ -351,6 +351,23 @@ def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
     assert "state = (state).detach()" in finding.patch.apply(path.read_text())
 
 
+def test_a_rule_that_fails_is_a_line_and_the_others_report(monkeypatch):
+    from pellucid.diagnose.rules import saves, small_calls
+
+    def broken(facts):
+        raise KeyError("no such line")
+
+    broken.__module__ = saves.__name__
+    monkeypatch.setattr(saves, "find", broken)
+    x = torch.zeros(400)
+    report = clock.diagnosed(lambda: [float(x[k]) for k in range(400)], [__file__])
+    assert [f for f in report.findings if f.fix.startswith("compute whole tensors")]
+    (line,) = report.failures
+    assert line.startswith("rule saves failed: KeyError: 'no such line' (test_verdict")
+    assert line in report.text() and line in json.loads(report.json())["failures"]
+    assert small_calls.find.__module__ in {rule.__module__ for rule in all_rules()}
+
+
 def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")

@@ -144,7 +144,8 @@ class Finding:
 @dataclass
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
-    1, findings by weight, ``options`` that are not faults and gained when measured.
+    1, findings by weight, ``options`` that are not faults and gained when measured;
+    ``failures``: rules that raised.
     """
 
     kind: str
@@ -159,6 +160,7 @@ class Report:
     rows: Sequence[Any] = ()
     runs: int = 1
     steps: Sequence[Any] = ()
+    failures: Sequence[str] = ()
 
     @property
     def calls_each(self) -> float:
@@ -179,6 +181,7 @@ class Report:
             lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
         if not self.findings:
             lines.append("nothing to fix")
+        lines += [line.partition("\n")[0] for line in self.failures[:2]]
         for option in self.options[:2]:
             if option.measured_gain is not None:
                 lines += option.option_lines()
@@ -208,6 +211,7 @@ class Report:
             "findings": [asdict(finding) for finding in self.findings],
             "options": [asdict(option) for option in self.options],
             "dropped": self.dropped,
+            "failures": list(self.failures),
         }
         return json.dumps(fields, indent=1)
 

@@ -363,11 +363,9 @@ _KIND_OF = {"python": "overhead"}
 
 def report_of(facts: Facts) -> Report:
     """The verdict with the findings of all rules, not measured yet."""
-    from pellucid.diagnose.rules import all_rules
+    from pellucid.diagnose.rules import all_findings
 
-    findings: list[Finding] = []
-    for rule in all_rules():
-        findings += rule(facts)
+    findings, failures = all_findings(facts)
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
@@ -388,4 +386,5 @@ def report_of(facts: Facts) -> Report:
         options=[entry for entry in places.values() if entry.is_option],
         rows=roofs.rows,
         steps=facts.steps,
+        failures=failures,
     )
