@@ -278,8 +278,9 @@ API = {
     "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     # What a program does and what it costs
     "explain": {
-        *("_compile", "_functions", "autograd", "devices", "memory"),
-        *("pellucid_compiler", "profiler/_timeline", "utils", "utils/_pytree", "viz"),
+        *("_compile", "_functions", "ao/quantization", "autograd", "devices"),
+        *("export", "memory", "pellucid_compiler", "profiler/_timeline", "utils"),
+        *("utils/_pytree", "viz"),
     },
     "viz": {"nn/modules", "profiler/_timeline", "viz/training_report"},
     "viz/training_report": {"nn", "nn/utils", "optim", "viz"},
