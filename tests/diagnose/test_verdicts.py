@@ -27,6 +27,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "padding": ("waste", "net(ids, mask)", "ids, mask = ids[:, :used], mask[:, :used]"),
+    "deep_copies": ("copy", "copy.deepcopy(net)", "target.load_state_dict(net.state_"),
     "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
     "singular_values": ("waste", "_, s, _ = ", "s = torch.linalg.svdvals("),
     "diagonal": ("compute", "scale @ w", "[:, None] * w * deg"),

@@ -61,8 +61,11 @@ class Program:
             return {**measured, "output": done.stdout}
 
 
-def measure(program: Program, report: Report, begin: float) -> None:
-    """Fills in the gains of a report's findings, and drops findings without a gain.
+def measure(
+    program: Program, report: Report, begin: float, output: str | None = None
+) -> None:
+    """Fills in the gains of a report's findings, and drops findings without a gain, and
+    those that change what is to stay the same; ``output``: of the recorded run.
 
     Stops after three times the program's time plus 4 s since ``begin``, not counting
     time in which children had no core. The most important findings are measured first;
@@ -101,6 +104,8 @@ def measure(program: Program, report: Report, begin: float) -> None:
             finding.measured_gain = None  # one pair may be disturbed by other programs
     tried = [f for f in wanted if f.measured_gain is not None or id(f) in failed]
     useless = {id(f) for f in tried if not is_worth(f)}
+    if all(run["output"] == output for run in plain):  # it depends on the program alone
+        useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]

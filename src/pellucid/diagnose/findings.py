@@ -68,7 +68,8 @@ class Finding:
     """A finding: the line, the evidence, the fix. ``share``: its part of the time;
     ``bound``: the speed-up if it were removed completely. ``measured_gain``
     is (speed-up, low, high) of the whole program, None if it was not measured. An
-    option (``is_option``) is an optional optimisation of sound code.
+    option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
+    the fix computes the same values; if the output differs, it is wrong.
     """
 
     kind: str
@@ -85,6 +86,7 @@ class Finding:
     pairs: int = 0
     saved_bytes: int = 0
     same_output: bool | None = None
+    keeps_output: bool = False
     is_option: bool = False
     replay: Replay | None = None
     replayed_gain: tuple[float, float, float] | None = None  # of the line alone

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from pellucid._compile.state import compilations
+from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.findings import Finding, Report
 from pellucid.diagnose.held import held_storages, old_graphs
 from pellucid.diagnose.imports import Imports
@@ -168,6 +169,7 @@ class Recording:
         self._compilations = compilations()
         self._imports = Imports()
         self._training = Training()
+        self._batches = Batches()
 
     def start(self) -> None:
         """Starts recording."""
@@ -175,6 +177,7 @@ class Recording:
         self._cpu, self._delay = time.thread_time(), run_delay()
         self._imports.start()
         self._training.start()
+        self._batches.start()
         self._session.start()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
@@ -184,7 +187,9 @@ class Recording:
         self._imports.stop()
         self._compilations.__exit__(None, None, None)
         self._training.stop()
+        self._batches.stop()
         settings = settings_now(files, self._made, log, self._training)
+        settings["padded"] = self._batches.padded
         settings["imports"] = self._imports
         wall = (log.end - log.begin) / 1e9
         delay = min(delay, max(wall - cpu, 0.0))

@@ -32,6 +32,7 @@ def find(facts: Facts) -> list[Finding]:
                     fix=f"cache the results of {_GETTER}: functools.cache",
                     share=share,
                     patch=cached(file, getter),
+                    keeps_output=True,
                 )
             ]
     return []

@@ -39,4 +39,5 @@ def _finding(place: Keeping, evidence: str) -> Finding:
         fix="keep the numbers, not the graph: detach()",
         share=0.1,
         patch=place.detached(),
+        keeps_output=True,
     )

@@ -32,6 +32,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="leave retain_graph out: the graph is used once",
                 share=0.06,
                 patch=replaced(file, number, _ARGUMENT, ""),
+                keeps_output=True,
             )
         ]
     return []
