@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 _CALLS, _LEAST = 6, 32  # calls looked at; positions of a row
 _LARGEST = 1 << 22  # elements that are compared
 
@@ -57,12 +59,9 @@ class Batches:
         frame = _caller(sys._getframe(1))
         if self._handle is None or frame is None:
             return
-        for value in args[:2]:
-            found = _padding_of(value, frame)
-            if found is not None:
-                self.padded.append(found)
-                self._calls += 1
-                break
+        found = (_padding_of(value, frame) for value in args[:2])
+        self.padded += [padded for padded in found if padded is not None][:1]
+        self._calls += 1
         if self._calls >= _CALLS:
             self.stop()
 
@@ -88,17 +87,16 @@ def _padding_of(value: Any, frame: FrameType) -> Padded | None:
         return None
     if value.numel() > _LARGEST or value.device.type != "cpu":
         return None
-    with torch.no_grad():
-        last = value[0, -1]
-        differs = value != last
-        if value.dim() == 3:
-            differs = differs.any(-1)
-        places = torch.arange(1, value.shape[1] + 1)
-        lengths = (differs * places).amax(1)
-        longest, mean = int(lengths.max()), float(lengths.double().mean())
-        if longest == int(lengths.min()):
-            return None  # columns that are constant are no padding
-        numbers = set(last.reshape(-1).tolist())
+    rows = value.numpy(force=True)  # what is recorded is the program's
+    last = rows[0, -1]
+    differs = rows != last
+    if rows.ndim == 3:
+        differs = differs.any(-1)
+    lengths = (differs * np.arange(1, rows.shape[1] + 1)).max(1)
+    longest, mean = int(lengths.max()), float(lengths.mean())
+    if longest == int(lengths.min()):
+        return None  # columns that are constant are no padding
+    numbers = set(np.ravel(last).tolist())
     names = [
         name
         for name, other in frame.f_locals.items()
