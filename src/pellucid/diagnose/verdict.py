@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +22,12 @@ import numpy as np
 from pellucid._compile.state import compilations
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.findings import Finding, Report
-from pellucid.diagnose.held import held_storages, old_graphs
+from pellucid.diagnose.held import held_storages, holds_denormals, old_graphs
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
-from pellucid.diagnose.run_delay import run_delay
+from pellucid.diagnose.run_delay import Clock
 from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
@@ -174,7 +173,7 @@ class Recording:
     def start(self) -> None:
         """Starts recording."""
         self._made = self._compilations.__enter__()
-        self._cpu, self._delay = time.thread_time(), run_delay()
+        self._clock = Clock()
         self._imports.start()
         self._training.start()
         self._batches.start()
@@ -182,7 +181,7 @@ class Recording:
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
-        cpu, delay = time.thread_time() - self._cpu, run_delay() - self._delay
+        _, without_core, asleep = self._clock.read()
         log = self._session.stop()
         self._imports.stop()
         self._compilations.__exit__(None, None, None)
@@ -191,10 +190,8 @@ class Recording:
         settings = settings_now(files, self._made, log, self._training)
         settings["padded"] = self._batches.padded
         settings["imports"] = self._imports
-        wall = (log.end - log.begin) / 1e9
-        delay = min(delay, max(wall - cpu, 0.0))
-        asleep = max(wall - cpu - delay, 0.0)
-        return facts_of(log, self._costs, machine(), (asleep, delay), settings)
+        idle = asleep, without_core
+        return facts_of(log, self._costs, machine(), idle, settings)
 
 
 def settings_now(
@@ -213,6 +210,7 @@ def settings_now(
         "memory": pellucid.memory.stats(),
         "held": held_storages(log),
         "graphs": old_graphs(log),
+        "denormals": holds_denormals(),
         "untrained": training.untrained,
         "integers": training.integers,
     }
@@ -377,11 +375,13 @@ def report_of(facts: Facts) -> Report:
         place = finding.file, finding.line, finding.kind, finding.is_option
         places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
-    own = {name: share for name, share in facts.shares.items() if name != "away"}
-    name = max(own, key=lambda n: own[n], default="overhead")
+    own: dict[str, float] = defaultdict(float)
+    for name, share in facts.shares.items():
+        if name != "away":
+            own[_KIND_OF.get(name, name)] += share
     calls = len(facts.log.columns.rows_of(Kind.CALL))
     return Report(
-        kind=_KIND_OF.get(name, name),
+        kind=max(own, key=lambda name: own[name], default="overhead"),
         shares=facts.shares,
         seconds=facts.wall,
         calls=calls,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.independence import accumulates_items, is_independent
 from pellucid.diagnose.rules.parameter_loops import updates_parameters
 from pellucid.diagnose.stacks import Inside
 from pellucid.diagnose.verdict import Facts
@@ -87,6 +87,8 @@ def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
         kind="overhead",
         evidence=f"{share:.0%} of the time: {inside.calls} small calls, and no "
         "iteration needs another's result",
-        fix="compute whole tensors at once: a batch dimension instead of the loop",
+        fix="add all items at once: index_add_, bincount, scatter_reduce"
+        if accumulates_items(loop)
+        else "compute whole tensors at once: a batch dimension instead of the loop",
         share=share,
     )
