@@ -99,11 +99,16 @@ def enclosing(
     file: str, line: int, wanted: Callable[[ast.AST], bool]
 ) -> list[ast.stmt]:
     """The statements around a line that are wanted, the outermost first."""
+    return [node for node in _around(tree_of(file), line) if wanted(node)]
+
+
+@lru_cache(maxsize=4096)
+def _around(tree: ast.Module | None, line: int) -> list[ast.stmt]:
+    """The statements around a line, the outermost first."""
     nodes = [
         node
-        for node in _nodes(tree_of(file))
+        for node in _nodes(tree)
         if isinstance(node, ast.stmt)
-        and wanted(node)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return sorted(nodes, key=lambda node: node.lineno)

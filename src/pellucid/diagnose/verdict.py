@@ -386,7 +386,9 @@ def report_of(facts: Facts) -> Report:
         seconds=facts.wall,
         calls=calls,
         machine=str(facts.roof),
-        roof=1 / max(roofs.share_of_roof, 1e-3),
+        roof=max(
+            (1 - facts.shares.get("away", 0.0)) / max(roofs.share_of_roof, 1e-3), 1.0
+        ),
         findings=[entry for entry in places.values() if not entry.is_option],
         options=[entry for entry in places.values() if entry.is_option],
         rows=roofs.rows,
