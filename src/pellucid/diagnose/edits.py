@@ -208,6 +208,46 @@ def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
     return calls
 
 
+def constant_of(tree: ast.Module | None, value: ast.expr) -> ast.Constant | None:
+    """The number that an expression is: a constant, or the only one that the program
+    gives a variable, an attribute, a key of a dict or a default of that name.
+    """
+    if isinstance(value, ast.Constant):
+        return value
+    name = ""
+    if isinstance(value, ast.Name | ast.Attribute):
+        name = value.id if isinstance(value, ast.Name) else value.attr
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        name = str(value.slice.value)
+    given = [own for node in _nodes(tree) for own in _given(node, name)] if name else []
+    constants = [own for own in given if isinstance(own, ast.Constant)]
+    return constants[0] if len(constants) == len(given) == 1 else None
+
+
+def _given(node: ast.AST, name: str) -> list[ast.expr | None]:
+    """What a node gives a name; an attribute of the same name is not counted, as in
+    ``batch_size=config.batch_size``.
+    """
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name]
+    if isinstance(node, ast.Assign):
+        names = [ast.unparse(target).rpartition(".")[2] for target in node.targets]
+        return [node.value] if name in names else []
+    if isinstance(node, ast.AnnAssign):
+        is_own = ast.unparse(node.target).rpartition(".")[2] == name
+        return [node.value] if is_own and node.value is not None else []
+    if isinstance(node, ast.arguments):
+        defaults = zip(reversed(node.args), reversed(node.defaults), strict=False)
+        return [value for argument, value in defaults if argument.arg == name]
+    if isinstance(node, ast.Call) and node.args:
+        option = node.args[0]
+        text = str(option.value) if isinstance(option, ast.Constant) else ""
+        if text.startswith("--") and text[2:].replace("-", "_") == name:
+            return [k.value for k in node.keywords if k.arg == "default"]
+    return []
+
+
 def definition_of(tree: ast.Module | None, name: str) -> ast.stmt | None:
     """Of a function, or of the class of an object that is bound to the name; the
     binding itself if the class is not the file's.

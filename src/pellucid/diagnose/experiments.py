@@ -103,7 +103,14 @@ def measure(
     for finding in report.findings:
         if finding.pairs == 1 and not is_worth(finding):
             finding.measured_gain = None  # one pair may be disturbed by other programs
-    tried = [f for f in wanted if f.measured_gain is not None or id(f) in failed]
+    for finding in wanted:
+        if finding.is_certain and id(finding) in failed:
+            finding.patch = None
+    tried = [
+        f
+        for f in wanted
+        if f.measured_gain is not None or (id(f) in failed and f.patch is not None)
+    ]
     useless = {id(f) for f in tried if not is_worth(f)}
     if all(run["output"] == output for run in plain):  # it depends on the program alone
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}

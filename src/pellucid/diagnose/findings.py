@@ -70,6 +70,7 @@ class Finding:
     is (speed-up, low, high) of the whole program, None if it was not measured. An
     option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
     the fix computes the same values; if the output differs, it is wrong.
+    ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
     """
 
     kind: str
@@ -87,6 +88,7 @@ class Finding:
     saved_bytes: int = 0
     same_output: bool | None = None
     keeps_output: bool = False
+    is_certain: bool = False
     is_option: bool = False
     replay: Replay | None = None
     replayed_gain: tuple[float, float, float] | None = None  # of the line alone

@@ -44,8 +44,8 @@ def find(facts: Facts) -> list[Finding]:
         ]
         large = [(loop, c) for loop, c in found if _is_large(facts, c)]
         for loop, chains in large:
-            inner = [c for other, c in large if other is not loop]
-            if not any(_is_most(facts, chains, other) for other in inner):
+            inner = [(other, c) for other, c in large if other is not loop]
+            if not any(_is_most(facts, file, (loop, chains), one) for one in inner):
                 findings.append(_finding(facts, file, loop, facts.stacks.of(chains)))
     return findings
 
@@ -69,11 +69,26 @@ def _calls(loop: ast.AST) -> set[str]:
     return {ast.unparse(function).rpartition(".")[2] for function in functions}
 
 
-def _is_most(facts: Facts, chains: Sequence[int], inner: Sequence[int]) -> bool:
+def _is_most(
+    facts: Facts,
+    file: str,
+    outer: tuple[ast.AST, Sequence[int]],
+    inner: tuple[ast.AST, Sequence[int]],
+) -> bool:
     """Whether a loop spends most of its time in another one that it runs."""
-    if not set(inner) < set(chains):
+    (loop, chains), (other, own) = outer, inner
+    if set(own) == set(chains):
+        return _depth(facts, file, own, other) < _depth(facts, file, own, loop)
+    if not set(own) < set(chains):
         return False
-    return 2 * facts.stacks.of(inner).total > facts.stacks.of(chains).total
+    return 2 * facts.stacks.of(own).total > facts.stacks.of(chains).total
+
+
+def _depth(facts: Facts, file: str, chains: Sequence[int], loop: ast.AST) -> int:
+    """How many frames are inside of a loop's own, in the first of some chains."""
+    lines = _lines(file, loop)
+    frames = facts.stacks.frames[chains[0]]
+    return next(k for k, frame in enumerate(frames) if frame in lines)
 
 
 def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:

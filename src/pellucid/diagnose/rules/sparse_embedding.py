@@ -46,6 +46,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="sparse=True (with SGD, Adagrad or SparseAdam)",
                 share=share,
                 patch=replaced_nodes(file, edits),
+                is_certain=True,
             )
         ]
     return []
@@ -74,4 +75,5 @@ def _updates(item: Computation, tables: set[tuple[int, int]]) -> bool:
     """Whether an optimizer's call changes one of the tables."""
     if not item.name.startswith("_fused"):
         return False
-    return any(tuple(tensor.shape) in tables for tensor in item.arguments[0])
+    tensors = [t for t in item.arguments[0] if isinstance(t, TensorFacts)]
+    return any(tuple(tensor.shape) in tables for tensor in tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import replaced_nodes, tree_of
+from pellucid.diagnose.edits import constant_of, replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
@@ -54,5 +54,7 @@ def _sizes(file: str) -> Iterator[tuple[int, ast.Call, ast.expr | None]]:
         value = names.get("batch_size", node.args[1] if len(node.args) > 1 else None)
         if value is None and not {"batch_sampler", None} & names.keys():
             yield 1, node, None
-        elif isinstance(value, ast.Constant) and value.value in range(1, _FEW + 1):
-            yield int(ast.unparse(value)), node, value
+            continue
+        constant = constant_of(tree, value) if value is not None else None
+        if constant is not None and constant.value in range(1, _FEW + 1):
+            yield int(ast.unparse(constant)), node, constant
