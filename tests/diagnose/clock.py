@@ -90,7 +90,7 @@ def diagnosed(work, files=(), fading=None):
         training.stop()
         batches.stop()
     settings = settings_now(files, result, log, training)
-    settings["padded"] = batches.padded
+    settings |= {"padded": batches.padded, "rows": batches.rows}
     torch.set_num_threads(threads)
     torch.autograd.set_detect_anomaly(False)
     idle = retimed(log, costs, fading), 0.0

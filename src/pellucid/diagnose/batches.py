@@ -40,6 +40,7 @@ class Batches:
 
     def __init__(self) -> None:
         self.padded: list[Padded] = []
+        self.rows: list[int] = []  # of the first argument of each call
         self._handle: Any = None
         self._calls = 0
 
@@ -61,6 +62,7 @@ class Batches:
             return
         found = (_padding_of(value, frame) for value in args[:2])
         self.padded += [padded for padded in found if padded is not None][:1]
+        self.rows += [len(value) for value in args[:1] if _has_rows(value)]
         self._calls += 1
         if self._calls >= _CALLS:
             self.stop()
@@ -76,6 +78,12 @@ def _caller(frame: FrameType | None) -> FrameType | None:
     if frame is None or frame.f_code.co_name == "forward":
         return None
     return frame if Line(frame.f_code.co_filename, "", 0, 0).is_user else None
+
+
+def _has_rows(value: Any) -> bool:
+    import pellucid as torch
+
+    return isinstance(value, torch.Tensor) and value.dim() > 1
 
 
 def _padding_of(value: Any, frame: FrameType) -> Padded | None:

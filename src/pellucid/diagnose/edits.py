@@ -129,6 +129,20 @@ def repeating(file: str, line: int) -> int:
     return max(places, default=0)
 
 
+def is_repeated(file: str, line: int) -> bool:
+    """Whether a line is in a loop, or in a function that a loop calls by its name."""
+    if enclosing(file, line, is_loop):
+        return True
+    functions = enclosing(file, line, lambda n: isinstance(n, ast.FunctionDef))
+    names = {function.name for function in functions}  # type: ignore[attr-defined]
+    calls = (n for n in _nodes(tree_of(file)) if isinstance(n, ast.Call))
+    return any(
+        ast.unparse(call.func).rpartition(".")[2] in names
+        and bool(enclosing(file, call.lineno, is_loop))
+        for call in calls
+    )
+
+
 def statement_at(file: str, line: int) -> ast.stmt | None:
     """The innermost simple statement of a line."""
     statements = enclosing(file, line, lambda node: not hasattr(node, "body"))
@@ -190,6 +204,19 @@ def indent_of(file: str, line: int) -> str:
     """The spaces that a line begins with."""
     text = text_of(file, line)
     return text[: len(text) - len(text.lstrip())]
+
+
+def called_names(file: str, node: ast.AST, depth: int = 2) -> set[str]:
+    """The last names of the functions that a node calls, and of those that the file's
+    functions of these names call.
+    """
+    functions = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    names = {ast.unparse(function).rpartition(".")[2] for function in functions}
+    found = set(names)
+    for own in _nodes(tree_of(file)) if depth else ():
+        if isinstance(own, ast.FunctionDef) and own.name in names:
+            found |= called_names(file, own, depth - 1)
+    return found
 
 
 def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:

@@ -173,11 +173,11 @@ class Recording:
     def start(self) -> None:
         """Starts recording."""
         self._made = self._compilations.__enter__()
-        self._clock = Clock()
         self._imports.start()
         self._training.start()
         self._batches.start()
         self._session.start()
+        self._clock = Clock()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
@@ -188,7 +188,7 @@ class Recording:
         self._training.stop()
         self._batches.stop()
         settings = settings_now(files, self._made, log, self._training)
-        settings["padded"] = self._batches.padded
+        settings |= {"padded": self._batches.padded, "rows": self._batches.rows}
         settings["imports"] = self._imports
         idle = asleep, without_core
         return facts_of(log, self._costs, machine(), idle, settings)

@@ -103,6 +103,8 @@ def _between(file: str, previous: int, following: int) -> int:
         heads, statements = [], [s for s in statements if s.lineno > previous]
     inner = [n for s in statements for n in _before(s, following)]
     nodes = [*heads, *inner]
+    if not any(_work(file, node) for node in nodes):
+        nodes = [n for s in loop.body for n in _before(s, following)]  # type: ignore[attr-defined]
     best = max(nodes, key=lambda node: _work(file, node), default=None)
     if best is None:
         return following
@@ -113,11 +115,13 @@ def _between(file: str, previous: int, following: int) -> int:
 
 
 def _before(statement: ast.stmt, following: int) -> list[ast.stmt]:
-    """A statement, or of one around a line those of its block that come before."""
+    """A statement; of one around a line, or of a loop, those of its block."""
     block = getattr(statement, "body", None)
-    if not block or not statement.lineno < following <= (statement.end_lineno or 0):
+    is_around = statement.lineno < following <= (statement.end_lineno or 0)
+    if not block or not (is_around or isinstance(statement, ast.For | ast.While)):
         return [statement]
-    return [n for s in block if s.lineno < following for n in _before(s, following)]
+    own = [s for s in block if not is_around or s.lineno < following]
+    return [n for s in own for n in _before(s, following)]
 
 
 def _work(file: str, node: ast.AST) -> int:

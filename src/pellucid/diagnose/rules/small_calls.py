@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pellucid.diagnose.edits import tree_of
+from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
 from pellucid.diagnose.rules.parameter_loops import updates_parameters
@@ -38,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
             for loop in (ast.walk(tree) if tree else ())
             if isinstance(loop, _LOOPS)
             and not _lines(file, loop) & others
-            and not _calls(loop) & set(_DRIVERS)
+            and not called_names(file, loop) & set(_DRIVERS)
             and not updates_parameters(loop)
             and is_independent(loop)
         ]
@@ -61,12 +61,6 @@ def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
     first, last = loop.lineno, loop.end_lineno  # type: ignore[attr-defined]
     return {(file, number) for number in range(first, last + 1)}
-
-
-def _calls(loop: ast.AST) -> set[str]:
-    """The last names of the functions that a loop calls."""
-    functions = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
-    return {ast.unparse(function).rpartition(".")[2] for function in functions}
 
 
 def _is_most(
