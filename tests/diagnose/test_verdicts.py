@@ -27,6 +27,15 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "last_position": ("compute", "self.scores(states)", "self.scores(states[:, -1:])"),
+    "repeated_calls": ("waste", "(net(x).argmax(1)", "(kept.detach().argmax(1)"),
+    "undetached": ("waste", "judge(drawn)", "judge(drawn.detach())"),
+    "carried": ("leak", "retain_graph=True", "state = state.detach()"),
+    "polling": ("wait", "time.sleep(0.01)", None),
+    "cross_entropy": ("waste", "torch.log(chances", "cross_entropy(logits, wanted, "),
+    "reduced": ("leak", "self.seen[name].append(out)", None),
+    "scatter_loop": ("overhead", "sums[t] = sums[t] + states[s]", None),
+    "config_batch": ("overhead", "DataLoader(data, batch_size=", "batch_size=64"),
     "padding": ("waste", "net(ids, mask)", "ids, mask = ids[:, :used], mask[:, :used]"),
     "deep_copies": ("copy", "copy.deepcopy(net)", "target.load_state_dict(net.state_"),
     "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
