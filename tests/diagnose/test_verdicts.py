@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.devices.programs import run
@@ -338,8 +339,6 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
 
 
 def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
-    from types import SimpleNamespace
-
     from pellucid.diagnose.rules import host_copies
 
     path = tmp_path / "program.py"
@@ -360,6 +359,27 @@ def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
     (finding,) = host_copies.find(facts)
     assert finding.line == 3 and finding.share == 0.6
     assert "state = (state).detach()" in finding.patch.apply(path.read_text())
+
+
+def test_collections_that_a_loop_asks_for_are_found(tmp_path):
+    from pellucid.diagnose.recording import record_once
+    from pellucid.diagnose.rules import garbage
+    from pellucid.profiler._timeline.log import Watch
+
+    path = tmp_path / "program.py"
+    path.write_text("import gc\nfor _ in range(6):\n    gc.collect()\ngc.collect()\n")
+    code = compile(path.read_text(), str(path), "exec")
+    log = record_once(lambda: exec(code), (), {}, Watch.CALLS)
+    facts = SimpleNamespace(
+        log=log,
+        share_of=lambda seconds: 0.5,
+        matching=lambda pattern: [(str(path), n, "gc.collect()") for n in (3, 4)],
+    )
+    (finding,) = garbage.find(facts)
+    assert finding.line == 3 and finding.kind == "overhead"
+    assert "    None\n" in finding.patch.apply(path.read_text())
+    facts.share_of = lambda seconds: 0.0
+    assert garbage.find(facts) == []
 
 
 def test_a_rule_that_fails_is_a_line_and_the_others_report(monkeypatch):

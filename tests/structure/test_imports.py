@@ -288,8 +288,8 @@ API = {
     "profiler": {"_decomp", "_package", "pellucid_compiler", "profiler/_timeline"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "optim"),
-        *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
+        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "nn/modules"),
+        *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
     },
     "diagnose/rules": {"diagnose", "profiler/_timeline"},

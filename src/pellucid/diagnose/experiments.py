@@ -22,6 +22,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
+_UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
@@ -115,6 +116,8 @@ def measure(
     if all(run["output"] == output for run in plain):  # it depends on the program alone
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
+    untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
+    useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
     report.findings = not_mended(best_of_each_line(worth))
