@@ -109,7 +109,7 @@ FAULTY = {
     "log_softmax": ("waste", "torch.log(torch.softmax(", "log_softmax(scores, -1)"),
     "nograd": ("waste", "y = model(x)", "with torch.no_grad():"),
     "retained": ("peak", "loss.backward(retain_graph=True)", "loss.backward()"),
-    "sleep": ("wait", "x = x * 1.01", None),
+    "sleep": ("wait", "time.sleep(0.01)", None),
     "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
     "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
 }

@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 _NAME = "__pellucid_leaving__"
-_PART = 0.3  # of the time since the start, in which the function ran
+_PART = 0.3  # of the time since the first one began, in which a function ran
 _FUNCTION = ast.FunctionDef
 
 
@@ -30,7 +30,7 @@ class Leaving:
 
     def __init__(self) -> None:
         self.kept: list[Kept] = []
-        self._begin = time.perf_counter()
+        self._begin: float | None = None  # when the first function was entered
 
     def compiled(self, source: str, path: str) -> CodeType:
         """The script's code, with the lines of the source."""
@@ -46,11 +46,15 @@ class Leaving:
 
     def entered(self) -> float:
         """The moment."""
-        return time.perf_counter()
+        now = time.perf_counter()
+        if self._begin is None:
+            self._begin = now
+        return now
 
     def left(self, entered: float) -> None:
         """Keeps the caller's variables if it ran for long."""
         now = time.perf_counter()
+        assert self._begin is not None
         if now - entered >= _PART * (now - self._begin):
             variables = sys._getframe(1).f_locals
             self.kept.append(

@@ -48,7 +48,7 @@ def _finding(name: str, entry: Held, place: Keeping, is_reduced: bool) -> Findin
         if is_reduced
         else f"bound {name} (deque(maxlen=...), an LRU cache), or delete what is done "
         "with",
-        share=0.12,
+        share=0.12 if is_reduced else 0.1,
     )
 
 

@@ -108,7 +108,8 @@ def _between(file: str, previous: int, following: int) -> int:
     best = max(nodes, key=lambda node: _work(file, node), default=None)
     if best is None:
         return following
-    bodies = [s for function in _called(file, best) for s in function.body]
+    functions = [f for f in _called(file, best) if not _is_generator(f)]
+    bodies = [n for f in functions for s in f.body for n in _before(s, 0)]
     within = max(bodies, key=lambda node: _work(file, node), default=None)
     is_within = within is not None and _work(file, within) > _own_work(best)
     return within.lineno if is_within else best.lineno  # type: ignore[union-attr]
@@ -148,6 +149,10 @@ def _called(file: str, node: ast.AST) -> Iterator[ast.FunctionDef]:
             name = ast.unparse(call.func).rpartition(".")[2]
             own = [f for f in functions if f.name == name]  # type: ignore[attr-defined]
             yield from own if len(own) == 1 else []  # type: ignore[misc]
+
+
+def _is_generator(function: ast.FunctionDef) -> bool:
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
 
 
 def _is_function(node: ast.AST) -> bool:
