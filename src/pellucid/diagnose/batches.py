@@ -22,7 +22,7 @@ class Padded:
     """A batch given to a module at a line: ``size`` positions a row, of which the
     longest row uses ``longest`` and all rows on average ``mean``. ``names``: the
     caller's variables with as many rows and positions, this one first; ``value``: the
-    padding, None if it is no single number.
+    padding, None unless it is one number.
     """
 
     file: str
@@ -103,7 +103,7 @@ def _padding_of(value: Any, frame: FrameType) -> Padded | None:
     lengths = (differs * np.arange(1, rows.shape[1] + 1)).max(1)
     longest, mean = int(lengths.max()), float(lengths.mean())
     if longest == int(lengths.min()):
-        return None  # columns that are constant are no padding
+        return None  # constant columns are not padding
     numbers = set(np.ravel(last).tolist())
     names = [
         name

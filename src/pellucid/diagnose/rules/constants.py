@@ -218,7 +218,7 @@ def _finding(
 
 
 def _is_written_later(function: _Function, run: Sequence[ast.stmt]) -> bool:
-    """Whether the function changes the tensors of a run: they are no constants."""
+    """Whether the function changes the tensors of a run: they are not constants."""
     last = run[-1].end_lineno or run[-1].lineno
     names = set().union(*map(_targets, run))
     for node in ast.walk(function):
