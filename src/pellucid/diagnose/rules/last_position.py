@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pellucid.diagnose.edits import replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
 _SHARE = 0.1
@@ -75,9 +76,9 @@ def _last_layers(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
                 yield statement, value  # type: ignore[misc]
 
 
-def _is_of_sequences(items: list[object]) -> bool:
+def _is_of_sequences(items: list[Computation]) -> bool:
     """Whether the products on the line have operands with positions: of three dims."""
-    tensors = (item.arguments[0] for item in items if item.arguments)  # type: ignore[attr-defined]
+    tensors = (item.arguments[0] for item in items if item.arguments)
     return any(len(getattr(tensor, "shape", ())) == 3 for tensor in tensors)
 
 

@@ -112,7 +112,7 @@ def _between(file: str, previous: int, following: int) -> int:
     bodies = [n for f in functions for s in f.body for n in _before(s, 0)]
     within = max(bodies, key=lambda node: _work(file, node), default=None)
     is_within = within is not None and _work(file, within) > _own_work(best)
-    return within.lineno if is_within else best.lineno  # type: ignore[union-attr]
+    return within.lineno if is_within else best.lineno  # type: ignore[union-attr,attr-defined]
 
 
 def _before(statement: ast.stmt, following: int) -> list[ast.stmt]:
