@@ -17,6 +17,7 @@ from unittest import mock
 
 import pellucid as torch
 from pellucid._compile.state import compilations
+from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.machine import machine
 from pellucid.diagnose.recording import outermost
 from pellucid.diagnose.training import Training
@@ -77,8 +78,9 @@ def injected():
 def diagnosed(work, files=(), fading=None):
     """The report of ``work()`` by this clock; restores settings."""
     costs, session, threads = CostCounter(), Session(WATCH), torch.get_num_threads()
-    training = Training()
+    training, batches = Training(), Batches()
     training.start()
+    batches.start()
     session.start()
     try:
         with injected(), compilations() as result:
@@ -86,7 +88,9 @@ def diagnosed(work, files=(), fading=None):
     finally:
         log = session.stop()
         training.stop()
+        batches.stop()
     settings = settings_now(files, result, log, training)
+    settings |= {"padded": batches.padded, "rows": batches.rows}
     torch.set_num_threads(threads)
     torch.autograd.set_detect_anomaly(False)
     idle = retimed(log, costs, fading), 0.0

@@ -11,13 +11,15 @@ import clock
 
 from pellucid import run
 from pellucid.diagnose.child import main_module
+from pellucid.diagnose.leaving import Leaving
 
 FADING = {"faulty_denormals": 100}  # number of calls until values are denormal
 
 
 def recorded(script):
     """The report of a script, as the command's child process writes it."""
-    code, module = main_module(script, {})
+    leaving = Leaving()
+    code, module = main_module(script, {}, leaving)
     report = clock.diagnosed(
         lambda: exec(code, module.__dict__), [script], FADING.get(Path(script).stem)
     )

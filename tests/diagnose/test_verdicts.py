@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.devices.programs import run
@@ -27,6 +28,17 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "last_position": ("compute", "self.scores(states)", "self.scores(states[:, -1:])"),
+    "repeated_calls": ("waste", "(net(x).argmax(1)", "(kept.detach().argmax(1)"),
+    "undetached": ("waste", "judge(drawn)", "judge(drawn.detach())"),
+    "carried": ("leak", "retain_graph=True", "state = state.detach()"),
+    "polling": ("wait", "time.sleep(0.01)", None),
+    "cross_entropy": ("waste", "torch.log(chances", "cross_entropy(logits, wanted, "),
+    "reduced": ("leak", "self.seen[name].append(out)", None),
+    "scatter_loop": ("overhead", "sums[t] = sums[t] + states[s]", None),
+    "config_batch": ("overhead", "DataLoader(data, batch_size=", "batch_size=64"),
+    "padding": ("waste", "net(ids, mask)", "ids, mask = ids[:, :used], mask[:, :used]"),
+    "deep_copies": ("copy", "copy.deepcopy(net)", "target.load_state_dict(net.state_"),
     "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
     "singular_values": ("waste", "_, s, _ = ", "s = torch.linalg.svdvals("),
     "diagonal": ("compute", "scale @ w", "[:, None] * w * deg"),
@@ -97,7 +109,7 @@ FAULTY = {
     "log_softmax": ("waste", "torch.log(torch.softmax(", "log_softmax(scores, -1)"),
     "nograd": ("waste", "y = model(x)", "with torch.no_grad():"),
     "retained": ("peak", "loss.backward(retain_graph=True)", "loss.backward()"),
-    "sleep": ("wait", "x = x * 1.01", None),
+    "sleep": ("wait", "time.sleep(0.01)", None),
     "strides": ("bandwidth", "wide = base.t()", "base.t().contiguous()"),
     "threads": ("compute", "set_num_threads(1)", f"set_num_threads({CORES})"),
 }
@@ -327,8 +339,6 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
 
 
 def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
-    from types import SimpleNamespace
-
     from pellucid.diagnose.rules import host_copies
 
     path = tmp_path / "program.py"
@@ -349,6 +359,44 @@ def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
     (finding,) = host_copies.find(facts)
     assert finding.line == 3 and finding.share == 0.6
     assert "state = (state).detach()" in finding.patch.apply(path.read_text())
+
+
+def test_collections_that_a_loop_asks_for_are_found(tmp_path):
+    from pellucid.diagnose.recording import record_once
+    from pellucid.diagnose.rules import garbage
+    from pellucid.profiler._timeline.log import Watch
+
+    path = tmp_path / "program.py"
+    path.write_text("import gc\nfor _ in range(6):\n    gc.collect()\ngc.collect()\n")
+    code = compile(path.read_text(), str(path), "exec")
+    log = record_once(lambda: exec(code), (), {}, Watch.CALLS)
+    facts = SimpleNamespace(
+        log=log,
+        share_of=lambda seconds: 0.5,
+        matching=lambda pattern: [(str(path), n, "gc.collect()") for n in (3, 4)],
+    )
+    (finding,) = garbage.find(facts)
+    assert finding.line == 3 and finding.kind == "overhead"
+    assert "    None\n" in finding.patch.apply(path.read_text())
+    facts.share_of = lambda seconds: 0.0
+    assert garbage.find(facts) == []
+
+
+def test_a_rule_that_fails_is_a_line_and_the_others_report(monkeypatch):
+    from pellucid.diagnose.rules import saves, small_calls
+
+    def broken(facts):
+        raise KeyError("no such line")
+
+    broken.__module__ = saves.__name__
+    monkeypatch.setattr(saves, "find", broken)
+    x = torch.zeros(400)
+    report = clock.diagnosed(lambda: [float(x[k]) for k in range(400)], [__file__])
+    assert [f for f in report.findings if f.fix.startswith("compute whole tensors")]
+    (line,) = report.failures
+    assert line.startswith("rule saves failed: KeyError: 'no such line' (test_verdict")
+    assert line in report.text() and line in json.loads(report.json())["failures"]
+    assert small_calls.find.__module__ in {rule.__module__ for rule in all_rules()}
 
 
 def test_every_rule_is_a_file():

@@ -5,6 +5,7 @@ tests/distributed/golden.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pellucid as torch
@@ -54,6 +55,32 @@ def test_calls_on_parts_are_explained(tmp_path):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text)
     assert text == other == GOLDEN.read_text()
+
+
+def rank_explains_buckets(rank, size):
+    model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
+    parallel = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.3)
+    x = torch.randn(64, 256)
+    print(explain.buckets(lambda: parallel(x).sum().backward()))
+    if rank == 0:
+        print(explain.buckets(lambda: model[0](x).sum()))
+
+
+def test_buckets_say_how_much_of_them_backward_hides(tmp_path):
+    text, other = run_ranks(rank_explains_buckets, 2, tmp_path)
+    *lines, alone = text.splitlines()
+    assert alone.startswith("no bucket of gradients was reduced")
+    for head, columns, *rows in (lines, other.splitlines()):
+        assert re.fullmatch(
+            r"\d buckets; backward [\d.]+ ms, then [\d.]+ ms of waiting; \d+% of their "
+            "time is hidden by it",
+            head,
+        )
+        assert columns.split() == ["bucket", "size", "full", "at", "reduced", "hidden"]
+        assert [int(row.split()[0]) for row in rows] == list(range(len(rows)))
+        full = [float(row.split()[3]) for row in rows]
+        assert len(rows) >= 2 and full == sorted(full)
+        assert rows[-1].endswith(" 0%")  # nothing is left to compute meanwhile
 
 
 def test_the_document_shows_one_of_them():

@@ -280,8 +280,9 @@ API = {
     "utils/tensorboard": {"nn", "nn/modules", "utils", "utils/_pytree"},
     # What a program does and what it costs
     "explain": {
-        *("_compile", "_functions", "autograd", "devices", "memory"),
-        *("pellucid_compiler", "profiler/_timeline", "utils", "utils/_pytree", "viz"),
+        *("_compile", "_functions", "ao/quantization", "autograd", "devices"),
+        *("export", "memory", "pellucid_compiler", "profiler/_timeline", "utils"),
+        *("utils/_pytree", "viz"),
     },
     "viz": {"nn/modules", "profiler/_timeline", "viz/training_report"},
     "viz/training_report": {"nn", "nn/utils", "optim", "viz"},
@@ -289,8 +290,8 @@ API = {
     "profiler": {"_decomp", "_package", "pellucid_compiler", "profiler/_timeline"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "optim"),
-        *("pellucid_compiler", "profiler", "profiler/_timeline", "run"),
+        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "nn/modules"),
+        *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
     },
     "diagnose/rules": {"diagnose", "profiler/_timeline"},

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     report = Report.unpickled(recorded["report"])
     if not options.no_rerun:
-        measure(program, report, begin + recorded["away"])
+        measure(program, report, begin + recorded["away"], recorded["output"])
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

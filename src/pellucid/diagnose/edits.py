@@ -99,11 +99,16 @@ def enclosing(
     file: str, line: int, wanted: Callable[[ast.AST], bool]
 ) -> list[ast.stmt]:
     """The statements around a line that are wanted, the outermost first."""
+    return [node for node in _around(tree_of(file), line) if wanted(node)]
+
+
+@lru_cache(maxsize=4096)
+def _around(tree: ast.Module | None, line: int) -> list[ast.stmt]:
+    """The statements around a line, the outermost first."""
     nodes = [
         node
-        for node in _nodes(tree_of(file))
+        for node in _nodes(tree)
         if isinstance(node, ast.stmt)
-        and wanted(node)
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return sorted(nodes, key=lambda node: node.lineno)
@@ -122,6 +127,20 @@ def repeating(file: str, line: int) -> int:
         if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0):
             places.append(node.lineno)
     return max(places, default=0)
+
+
+def is_repeated(file: str, line: int) -> bool:
+    """Whether a line is in a loop, or in a function that a loop calls by its name."""
+    if enclosing(file, line, is_loop):
+        return True
+    functions = enclosing(file, line, lambda n: isinstance(n, ast.FunctionDef))
+    names = {function.name for function in functions}  # type: ignore[attr-defined]
+    calls = (n for n in _nodes(tree_of(file)) if isinstance(n, ast.Call))
+    return any(
+        ast.unparse(call.func).rpartition(".")[2] in names
+        and bool(enclosing(file, call.lineno, is_loop))
+        for call in calls
+    )
 
 
 def statement_at(file: str, line: int) -> ast.stmt | None:
@@ -187,6 +206,19 @@ def indent_of(file: str, line: int) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
+def called_names(file: str, node: ast.AST, depth: int = 2) -> set[str]:
+    """The last names of the functions that a node calls, and of those that the file's
+    functions of these names call.
+    """
+    functions = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    names = {ast.unparse(function).rpartition(".")[2] for function in functions}
+    found = set(names)
+    for own in _nodes(tree_of(file)) if depth else ():
+        if isinstance(own, ast.FunctionDef) and own.name in names:
+            found |= called_names(file, own, depth - 1)
+    return found
+
+
 def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
     """(the outermost loop, a statement in it, the plain name that it calls), of names
     that the file defines outside of the loop.
@@ -201,6 +233,46 @@ def called_in_loops(file: str) -> list[tuple[ast.stmt, ast.stmt, str]]:
         if loops and statement is not None and definition_of(tree, call.func.id):
             calls.append((loops[0], statement, call.func.id))
     return calls
+
+
+def constant_of(tree: ast.Module | None, value: ast.expr) -> ast.Constant | None:
+    """The number that an expression is: a constant, or the only one that the program
+    gives a variable, an attribute, a key of a dict or a default of that name.
+    """
+    if isinstance(value, ast.Constant):
+        return value
+    name = ""
+    if isinstance(value, ast.Name | ast.Attribute):
+        name = value.id if isinstance(value, ast.Name) else value.attr
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        name = str(value.slice.value)
+    given = [own for node in _nodes(tree) for own in _given(node, name)] if name else []
+    constants = [own for own in given if isinstance(own, ast.Constant)]
+    return constants[0] if len(constants) == len(given) == 1 else None
+
+
+def _given(node: ast.AST, name: str) -> list[ast.expr | None]:
+    """What a node gives a name; an attribute of the same name is not counted, as in
+    ``batch_size=config.batch_size``.
+    """
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == name]
+    if isinstance(node, ast.Assign):
+        names = [ast.unparse(target).rpartition(".")[2] for target in node.targets]
+        return [node.value] if name in names else []
+    if isinstance(node, ast.AnnAssign):
+        is_own = ast.unparse(node.target).rpartition(".")[2] == name
+        return [node.value] if is_own and node.value is not None else []
+    if isinstance(node, ast.arguments):
+        defaults = zip(reversed(node.args), reversed(node.defaults), strict=False)
+        return [value for argument, value in defaults if argument.arg == name]
+    if isinstance(node, ast.Call) and node.args:
+        option = node.args[0]
+        text = str(option.value) if isinstance(option, ast.Constant) else ""
+        if text.startswith("--") and text[2:].replace("-", "_") == name:
+            return [k.value for k in node.keywords if k.arg == "default"]
+    return []
 
 
 def definition_of(tree: ast.Module | None, name: str) -> ast.stmt | None:

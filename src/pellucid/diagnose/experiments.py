@@ -1,8 +1,9 @@
 """Measures a patch's gain: original and patched program alternate in child processes.
 
 Every run is a separate process that executes the script with the text of some files
-replaced; no file is changed. A gain is the median ratio of pairs; it counts if the
-lower end of its interval is above 1.05, or if the peak of memory falls by a twentieth.
+replaced; no file is changed. A gain is the ratio of the fastest runs, within the
+interval of the pairs' ratios; it counts if the lower end of that is above 1.05, or if
+the peak of memory falls by a twentieth.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
+_UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
@@ -61,8 +63,11 @@ class Program:
             return {**measured, "output": done.stdout}
 
 
-def measure(program: Program, report: Report, begin: float) -> None:
-    """Fills in the gains of a report's findings, and drops findings without a gain.
+def measure(
+    program: Program, report: Report, begin: float, output: str | None = None
+) -> None:
+    """Fills in the gains of a report's findings, and drops findings without a gain, and
+    those that change what is to stay the same; ``output``: of the recorded run.
 
     Stops after three times the program's time plus 4 s since ``begin``, not counting
     time in which children had no core. The most important findings are measured first;
@@ -99,9 +104,20 @@ def measure(program: Program, report: Report, begin: float) -> None:
     for finding in report.findings:
         if finding.pairs == 1 and not is_worth(finding):
             finding.measured_gain = None  # one pair may be disturbed by other programs
-    tried = [f for f in wanted if f.measured_gain is not None or id(f) in failed]
+    for finding in wanted:
+        if finding.is_certain and id(finding) in failed:
+            finding.patch = None
+    tried = [
+        f
+        for f in wanted
+        if f.measured_gain is not None or (id(f) in failed and f.patch is not None)
+    ]
     useless = {id(f) for f in tried if not is_worth(f)}
+    if all(run["output"] == output for run in plain):  # it depends on the program alone
+        useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
+    untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
+    useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
     report.findings = not_mended(best_of_each_line(worth))
@@ -131,7 +147,9 @@ def judge(
     ratios = sorted(a["seconds"] / b["seconds"] for a, b in pairs)
     cut = len(ratios) // 5  # extremes of many pairs are caused by other programs
     low, high = ratios[cut], ratios[len(ratios) - 1 - cut]
-    finding.measured_gain = ratios[len(ratios) // 2], low, high
+    # Other programs only add time, so the fastest runs are least disturbed.
+    gain = min(a["seconds"] for a, _ in pairs) / min(b["seconds"] for _, b in pairs)
+    finding.measured_gain = min(max(gain, low), high), low, high
     finding.pairs = len(pairs)
     finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
     saved = min(a["peak"] for a, _ in pairs) - min(b["peak"] for _, b in pairs)

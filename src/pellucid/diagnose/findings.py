@@ -68,7 +68,9 @@ class Finding:
     """A finding: the line, the evidence, the fix. ``share``: its part of the time;
     ``bound``: the speed-up if it were removed completely. ``measured_gain``
     is (speed-up, low, high) of the whole program, None if it was not measured. An
-    option (``is_option``) is an optional optimisation of sound code.
+    option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
+    the fix computes the same values; if the output differs, it is wrong.
+    ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
     """
 
     kind: str
@@ -85,6 +87,8 @@ class Finding:
     pairs: int = 0
     saved_bytes: int = 0
     same_output: bool | None = None
+    keeps_output: bool = False
+    is_certain: bool = False
     is_option: bool = False
     replay: Replay | None = None
     replayed_gain: tuple[float, float, float] | None = None  # of the line alone
@@ -144,7 +148,8 @@ class Finding:
 @dataclass
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
-    1, findings by weight, ``options`` that are not faults and gained when measured.
+    1, findings by weight, ``options`` that are not faults and gained when measured;
+    ``failures``: rules that raised.
     """
 
     kind: str
@@ -159,6 +164,7 @@ class Report:
     rows: Sequence[Any] = ()
     runs: int = 1
     steps: Sequence[Any] = ()
+    failures: Sequence[str] = ()
 
     @property
     def calls_each(self) -> float:
@@ -179,6 +185,7 @@ class Report:
             lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
         if not self.findings:
             lines.append("nothing to fix")
+        lines += [line.partition("\n")[0] for line in self.failures[:2]]
         for option in self.options[:2]:
             if option.measured_gain is not None:
                 lines += option.option_lines()
@@ -208,6 +215,7 @@ class Report:
             "findings": [asdict(finding) for finding in self.findings],
             "options": [asdict(option) for option in self.options],
             "dropped": self.dropped,
+            "failures": list(self.failures),
         }
         return json.dumps(fields, indent=1)
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+import pellucid as torch
 from pellucid.memory._holders import names_for, paths_to
 from pellucid.memory._live import live_storages, live_tensors, nodes_behind
 from pellucid.memory._names import Names
+from pellucid.nn import Parameter
 from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.log import Kind, Line, Log
 from pellucid.profiler._timeline.storages import OPTIMIZER, Storages
@@ -124,6 +126,23 @@ def old_graphs(log: Log) -> dict[str, str]:
         name: f"a graph of {nodes} nodes that reaches back over earlier steps"
         for name, nodes in spans.items()
     }
+
+
+def holds_denormals() -> bool:
+    """Whether a tensor of float32 that is alive has denormal values, a hundredth of
+    those that are not zero or more.
+    """
+    for tensor in live_tensors():
+        is_plain = type(tensor) in (torch.Tensor, Parameter)
+        if not is_plain or tensor.dtype != torch.float32 or not tensor.numel():
+            continue
+        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+            continue
+        values = np.abs(tensor.numpy(force=True))
+        is_denormal = (values > 0) & (values < np.finfo(np.float32).tiny)
+        if is_denormal.sum() > 0.01 * np.count_nonzero(values):
+            return True
+    return False
 
 
 def _number(node: Any) -> int | None:

@@ -91,8 +91,11 @@ def _is_total(
     totals: set[str],
     reads: set[str],
 ) -> bool:
-    """``total = total + x``, ``best = max(best, x)``."""
-    if not isinstance(target, ast.Name) or target.id in bound:
+    """``total = total + x``, ``best = max(best, x)``, ``sums[i] = sums[i] + x``."""
+    root = target
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id in bound:
         return False
     parts: list[ast.expr] = []
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
@@ -100,14 +103,30 @@ def _is_total(
     elif isinstance(value, ast.Call):
         name = ast.unparse(value.func).rpartition(".")[2]
         parts = value.args if name in ("max", "min", "maximum", "minimum") else []
-    own = [p for p in parts if isinstance(p, ast.Name) and p.id == target.id]
+    own = [part for part in parts if ast.unparse(part) == ast.unparse(target)]
     if not own:
         return False
     for part in parts:
         if part is not own[0]:
             _read(part, bound, reads)
-    totals.add(target.id)
+    for inner in ast.walk(target):
+        if isinstance(inner, ast.Subscript):
+            _read(inner.slice, bound, reads)
+    totals.add(root.id)
     return True
+
+
+def accumulates_items(loop: ast.AST) -> bool:
+    """Whether iterations add to items of a container, at indices of their own."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            return True
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            parts = ast.walk(node.value)
+            target = ast.unparse(node.targets[0])
+            if any(ast.unparse(p) == target for p in parts if isinstance(p, ast.expr)):
+                return True
+    return False
 
 
 def _written(

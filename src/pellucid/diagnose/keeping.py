@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pellucid.diagnose.edits import text_of, tree_of
+from pellucid.diagnose.edits import replaced_nodes, text_of, tree_of
 from pellucid.diagnose.findings import Patch
 
 _METHODS = ("append", "appendleft", "add", "insert", "put", "setdefault")
@@ -38,6 +38,8 @@ class Keeping:
 
     def detached(self) -> Patch | None:
         """The statement with ``.detach()`` after the value; None if it spans lines."""
+        if isinstance(self.value, ast.Dict | ast.List | ast.Tuple):
+            return self._parts_detached()
         value = self.value
         if value.end_lineno != value.lineno or value.end_col_offset is None:
             return None
@@ -48,6 +50,20 @@ class Keeping:
             inner = b"(" + inner + b")"
         new = (text[:first] + inner + b".detach()" + text[last:]).decode()
         return Patch(self.file, ((value.lineno, value.lineno, (new,)),))
+
+    def _parts_detached(self) -> Patch | None:
+        """The statement with each value of a display detached that is a tensor."""
+        value = self.value
+        parts = value.values if isinstance(value, ast.Dict) else value.elts  # type: ignore[attr-defined]
+        return replaced_nodes(
+            self.file,
+            [
+                (part, f"({text}.detach() if torch.is_tensor({text}) else {text})")
+                for part in parts
+                if isinstance(part, ast.Name | ast.Attribute)
+                for text in [ast.unparse(part)]
+            ],
+        )
 
 
 def keeping_of(files: Sequence[str], name: str) -> list[Keeping]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pellucid.diagnose.run_delay import run_delay
+from pellucid.diagnose.run_delay import Clock
 
 _PAIRS, _SECONDS, _RUNS = 7, 0.5, 3
 
@@ -58,9 +58,10 @@ def _least(work: Callable[[], Any]) -> float:
     """
     seconds = []
     for _ in range(_RUNS):
-        begin, delay = time.perf_counter(), run_delay()
+        clock = Clock()
         work()
-        seconds.append(time.perf_counter() - begin - (run_delay() - delay))
+        wall, without_core, _ = clock.read()
+        seconds.append(wall - without_core)
     return max(min(seconds), 1e-7)
 
 

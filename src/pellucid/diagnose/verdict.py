@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from pellucid._compile.state import compilations
+from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.findings import Finding, Report
-from pellucid.diagnose.held import held_storages, old_graphs
+from pellucid.diagnose.held import held_storages, holds_denormals, old_graphs
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
-from pellucid.diagnose.run_delay import run_delay
+from pellucid.diagnose.run_delay import Clock
 from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
@@ -168,28 +168,30 @@ class Recording:
         self._compilations = compilations()
         self._imports = Imports()
         self._training = Training()
+        self._batches = Batches()
 
     def start(self) -> None:
         """Starts recording."""
         self._made = self._compilations.__enter__()
-        self._cpu, self._delay = time.thread_time(), run_delay()
         self._imports.start()
         self._training.start()
+        self._batches.start()
         self._session.start()
+        self._clock = Clock()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
-        cpu, delay = time.thread_time() - self._cpu, run_delay() - self._delay
+        _, without_core, asleep = self._clock.read()
         log = self._session.stop()
         self._imports.stop()
         self._compilations.__exit__(None, None, None)
         self._training.stop()
+        self._batches.stop()
         settings = settings_now(files, self._made, log, self._training)
+        settings |= {"padded": self._batches.padded, "rows": self._batches.rows}
         settings["imports"] = self._imports
-        wall = (log.end - log.begin) / 1e9
-        delay = min(delay, max(wall - cpu, 0.0))
-        asleep = max(wall - cpu - delay, 0.0)
-        return facts_of(log, self._costs, machine(), (asleep, delay), settings)
+        idle = asleep, without_core
+        return facts_of(log, self._costs, machine(), idle, settings)
 
 
 def settings_now(
@@ -208,6 +210,7 @@ def settings_now(
         "memory": pellucid.memory.stats(),
         "held": held_storages(log),
         "graphs": old_graphs(log),
+        "denormals": holds_denormals(),
         "untrained": training.untrained,
         "integers": training.integers,
     }
@@ -363,29 +366,32 @@ _KIND_OF = {"python": "overhead"}
 
 def report_of(facts: Facts) -> Report:
     """The verdict with the findings of all rules, not measured yet."""
-    from pellucid.diagnose.rules import all_rules
+    from pellucid.diagnose.rules import all_findings
 
-    findings: list[Finding] = []
-    for rule in all_rules():
-        findings += rule(facts)
+    findings, failures = all_findings(facts)
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
         place = finding.file, finding.line, finding.kind, finding.is_option
         places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
-    own = {name: share for name, share in facts.shares.items() if name != "away"}
-    name = max(own, key=lambda n: own[n], default="overhead")
+    own: dict[str, float] = defaultdict(float)
+    for name, share in facts.shares.items():
+        if name != "away":
+            own[_KIND_OF.get(name, name)] += share
     calls = len(facts.log.columns.rows_of(Kind.CALL))
     return Report(
-        kind=_KIND_OF.get(name, name),
+        kind=max(own, key=lambda name: own[name], default="overhead"),
         shares=facts.shares,
         seconds=facts.wall,
         calls=calls,
         machine=str(facts.roof),
-        roof=1 / max(roofs.share_of_roof, 1e-3),
+        roof=max(
+            (1 - facts.shares.get("away", 0.0)) / max(roofs.share_of_roof, 1e-3), 1.0
+        ),
         findings=[entry for entry in places.values() if not entry.is_option],
         options=[entry for entry in places.values() if entry.is_option],
         rows=roofs.rows,
         steps=facts.steps,
+        failures=failures,
     )

@@ -12,8 +12,8 @@ which needs llvmlite.
 
 ``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass;
 ``explain.view``, ``gradient``, ``dtype``, ``saved``, ``compare``, ``repeated``,
-``slow``, ``directions``, ``strides``, ``loader`` and ``device`` answer one question
-each.
+``slow``, ``directions``, ``strides``, ``loader``, ``device``, ``quantized``,
+``exported`` and ``buckets`` answer one question each.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from pellucid.explain.report import (
 )
 
 __all__ = [
-    *("Explanation", "backward", "compare", "declaration", "device", "directions"),
-    *("dtype", "explain", "gradient", "loader", "repeated", "saved", "slow", "strides"),
-    *("view",),
+    *("Explanation", "backward", "buckets", "compare", "declaration", "device"),
+    *("directions", "dtype", "explain", "exported", "gradient", "loader", "quantized"),
+    *("repeated", "saved", "slow", "strides", "view"),
 ]
 
 
@@ -175,6 +175,41 @@ def device(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     from pellucid.explain.times import explain_device
 
     return explain_device(fn, args, kwargs)
+
+
+def quantized(model: Any, narrow: Any, inputs: Any) -> str:
+    """Which layers of a quantized model lose most beside the ``model`` that it was made
+    from, and on which of the ``inputs`` (tensors, or tuples of arguments).
+
+    Example: ``print(pellucid.explain.quantized(model, narrow, [x]))``.
+    """
+    from pellucid.explain.parts import explain_quantized
+
+    return explain_quantized(model, narrow, inputs)
+
+
+def exported(model: Any, args: tuple[Any, ...], dynamic_shapes: Any = None) -> str:
+    """What of a module is not in the program that ``torch.export.export`` makes with
+    these arguments: decided branches, Python's own calls and attributes, fixed sizes,
+    results that nothing reads.
+
+    Example: ``print(pellucid.explain.exported(model, (x,)))``.
+    """
+    from pellucid.explain.parts import explain_exported
+
+    return explain_exported(model, args, dynamic_shapes)
+
+
+def buckets(step: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Of each bucket of gradients of a DistributedDataParallel's ``step(*args)``: when
+    it was full, how long its reduction took, and how much of that backward hid. Every
+    rank calls it. The step runs twice.
+
+    Example: ``print(pellucid.explain.buckets(train_step))``.
+    """
+    from pellucid.explain.parts import explain_buckets
+
+    return explain_buckets(step, args, kwargs)
 
 
 def declaration(op: Any, dtype: str = "float32") -> Explanation:

@@ -15,3 +15,28 @@ def all_rules() -> Iterator[Callable[[Any], list[Any]]]:
     """The rules of this folder."""
     for module in sorted(iter_modules(__path__), key=lambda info: info.name):
         yield import_module(f"{__name__}.{module.name}").find
+
+
+def all_findings(facts: Any) -> tuple[list[Any], list[str]]:
+    """The findings of every rule, and a line for each rule that failed: a fault in one
+    rule does not cost the others' findings.
+    """
+    findings: list[Any] = []
+    failures: list[str] = []
+    for rule in all_rules():
+        try:
+            findings += rule(facts)
+        except Exception as error:
+            failures.append(_failure(rule, error))
+    return findings, failures
+
+
+def _failure(rule: Callable[..., Any], error: Exception) -> str:
+    """The rule, the error and the line that raised it."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    name = rule.__module__.rpartition(".")[2]
+    file = place.tb_frame.f_code.co_filename.rpartition("/")[2] if place else ""
+    where = f"{file}:{place.tb_lineno}" if place else "unknown"
+    return f"rule {name} failed: {type(error).__name__}: {error} ({where})"

@@ -53,6 +53,7 @@ def find(facts: Facts) -> list[Finding]:
                     fix=f"compute them once: @functools.cache of {node.name}",
                     share=share,
                     patch=cached(file, node),
+                    keeps_output=True,
                 )
             )
     return findings

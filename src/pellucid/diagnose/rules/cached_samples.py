@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pellucid.diagnose.edits import cached, enclosing, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.rules.loader import is_remade
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.storages import LOADER
 
@@ -20,6 +21,8 @@ def find(facts: Facts) -> list[Finding]:
     share = facts.data_share / max(1 - facts.shares.get("away", 0.0), 1e-9)
     if share < _SHARE or not _has_epochs(facts):
         return []
+    if any(is_remade(f, n) for f, n, _ in facts.matching(r"\bDataLoader\(")):
+        return []
     for file in facts.files:
         for getter in _getters(file):
             return [
@@ -32,6 +35,7 @@ def find(facts: Facts) -> list[Finding]:
                     fix=f"cache the results of {_GETTER}: functools.cache",
                     share=share,
                     patch=cached(file, getter),
+                    keeps_output=True,
                 )
             ]
     return []

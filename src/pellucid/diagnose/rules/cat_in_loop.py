@@ -36,6 +36,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="append to a list, one cat after the loop",
                 share=share,
                 patch=_patch(entry),
+                keeps_output=True,
             )
         )
     return findings

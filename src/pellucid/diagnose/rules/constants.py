@@ -199,6 +199,8 @@ def _finding(
     counts = [item.calls for item in items]
     if share < _SHARE or not counts or min(counts) < _CALLS:
         return None
+    if _is_written_later(function, run):
+        return None
     if len(counts) > sum(1 for s in run for n in ast.walk(s) if _counts(n)):
         return None  # a line's calls have different arguments
     line = max(own, key=lambda entry: entry.total).line.number
@@ -211,7 +213,30 @@ def _finding(
         fix="compute them once: a buffer of the module, a cache",
         share=share,
         patch=_patch(file, outer, function, run, fixed),
+        keeps_output=True,
     )
+
+
+def _is_written_later(function: _Function, run: Sequence[ast.stmt]) -> bool:
+    """Whether the function changes the tensors of a run: they are not constants."""
+    last = run[-1].end_lineno or run[-1].lineno
+    names = set().union(*map(_targets, run))
+    for node in ast.walk(function):
+        is_later = getattr(node, "lineno", 0) > last
+        is_item = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        is_method = (
+            isinstance(node, ast.Attribute)
+            and node.attr.endswith("_")
+            and not node.attr.endswith("__")
+        )
+        is_update = isinstance(node, ast.AugAssign)
+        if is_later and (is_item or is_method or is_update):
+            root: ast.AST = node.target if is_update else node.value  # type: ignore[attr-defined]
+            while isinstance(root, ast.Subscript | ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in names:
+                return True
+    return False
 
 
 def _counts(node: ast.AST) -> bool:

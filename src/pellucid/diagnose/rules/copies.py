@@ -61,6 +61,7 @@ def _finding(entries: list[LineTime], patches: list[Patch], share: float) -> Fin
         fix="copy once before the loop, or not at all",
         share=share,
         patch=Patch(line.file, edits) if edits else None,
+        keeps_output=True,
     )
 
 

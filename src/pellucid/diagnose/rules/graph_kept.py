@@ -39,4 +39,6 @@ def _finding(place: Keeping, evidence: str) -> Finding:
         fix="keep the numbers, not the graph: detach()",
         share=0.1,
         patch=place.detached(),
+        is_certain=True,
+        keeps_output=True,
     )

@@ -1,4 +1,6 @@
-"""A container that every iteration appends to and that nothing reads as a whole."""
+"""A container that every iteration appends to and of which nothing reads all values:
+nothing reads it as a whole, or only reduced to numbers.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,17 @@ import ast
 
 from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.keeping import keeping_of, last_name
+from pellucid.diagnose.held import Held
+from pellucid.diagnose.keeping import Keeping, keeping_of, last_name
 from pellucid.diagnose.verdict import Facts
 
 _LEAST = 1 << 20  # bytes
+_UNREAD = "and is never read as a whole"
+_REDUCED = "of which only reductions are read"
+_NUMBERS = (
+    *("mean", "sum", "max", "min", "norm", "std", "var", "item", "numel", "median"),
+    *("any", "all", "argmax", "argmin", "prod", "count_nonzero", "shape", "size"),
+)
 _OWN = ("append", "appendleft", "add", "insert", "put", "setdefault", "get")
 
 
@@ -19,42 +28,111 @@ def find(facts: Facts) -> list[Finding]:
     for entry in facts.settings.get("held", ()):
         for name in entry.containers - entry.graph_roots:
             places = keeping_of(facts.files, name)
-            if entry.nbytes < _LEAST or not places or _is_read(facts, name):
+            if entry.nbytes < _LEAST or not places:
                 continue
-            place = places[0]
-            findings.setdefault(
-                name,
-                Finding.at(
-                    place.file,
-                    place.line,
-                    kind="leak",
-                    evidence=f"{name} holds {entry.nbytes / 2**20:.1f} MiB of "
-                    f"{entry.count} rounds to the end, and is never read as a whole",
-                    fix=f"bound {name} (deque(maxlen=...), an LRU cache), or delete "
-                    "what is done with",
-                    share=0.1,
-                ),
-            )
+            is_reduced = _is_reduced(facts, name)
+            if not is_reduced and _is_read(facts, name):
+                continue
+            findings.setdefault(name, _finding(name, entry, places[0], is_reduced))
     return list(findings.values())
+
+
+def _finding(name: str, entry: Held, place: Keeping, is_reduced: bool) -> Finding:
+    return Finding.at(
+        place.file,
+        place.line,
+        kind="leak",
+        evidence=f"{name} holds {entry.nbytes / 2**20:.1f} MiB of {entry.count} rounds "
+        + ("to the end, " + (_REDUCED if is_reduced else _UNREAD)),
+        fix=f"keep only what is read of each in {name}: its mean, its norm, item()"
+        if is_reduced
+        else f"bound {name} (deque(maxlen=...), an LRU cache), or delete what is done "
+        "with",
+        share=0.12 if is_reduced else 0.1,
+    )
+
+
+def _is_reduced(facts: Facts, name: str) -> bool:
+    """Whether a program reads the values of a container, all of them as numbers."""
+    reads: list[bool] = []
+    for file in facts.files:
+        tree = tree_of(file)
+        parents = _parents(tree)
+        for node in ast.walk(tree) if tree else ():
+            parent = parents.get(id(node))
+            if _is_named(node, name) and not _is_of_items(node, parent):  # type: ignore[arg-type]
+                reads.append(_reads_numbers(node, parents))
+    return bool(reads) and all(reads)
+
+
+def _reads_numbers(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
+    """Whether a container's values are only iterated, and each is made a number."""
+    while True:
+        outer = parents.get(id(node))
+        is_view = isinstance(outer, ast.Attribute) and outer.attr in ("items", "values")
+        is_slice = isinstance(outer, ast.Subscript) and outer.value is node
+        is_call = isinstance(outer, ast.Call) and outer.func is node
+        if not (is_view or is_slice or is_call):
+            break
+        node = outer  # type: ignore[assignment]
+    loop: ast.AST | None = outer
+    if isinstance(outer, ast.comprehension):
+        loop = parents[id(outer)]
+    elif not isinstance(outer, ast.For) or outer.iter is not node:
+        return False
+    target = (
+        outer.target.elts[-1] if isinstance(outer.target, ast.Tuple) else outer.target
+    )
+    if not isinstance(target, ast.Name):
+        return False
+    uses = [
+        n
+        for n in ast.walk(loop)  # type: ignore[arg-type]
+        if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+    ]
+    return all(_is_number(use, parents) or _reads_numbers(use, parents) for use in uses)
+
+
+def _is_number(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
+    """Whether methods, or ``float`` and the like, make a number of a value."""
+    outer = parents.get(id(node))
+    while isinstance(outer, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(outer, ast.Attribute) and outer.attr in _NUMBERS:
+            call = parents.get(id(outer))
+            if isinstance(call, ast.Call) and call.func is outer and not call.args:
+                return True
+        is_function = isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name)
+        if is_function and outer.func.id in ("float", "int", "len", "bool"):  # type: ignore[union-attr]
+            return True
+        node, outer = outer, parents.get(id(outer))
+    return False
+
+
+def _parents(tree: ast.Module | None) -> dict[int, ast.AST]:
+    return {
+        id(inner): outer
+        for outer in (ast.walk(tree) if tree else ())
+        for inner in ast.iter_child_nodes(outer)
+    }
 
 
 def _is_read(facts: Facts, name: str) -> bool:
     """Whether a program reads a container other than by single items and its length."""
     for file in facts.files:
         tree = tree_of(file)
-        parents = {
-            id(inner): outer
-            for outer in (ast.walk(tree) if tree else ())
-            for inner in ast.iter_child_nodes(outer)
-        }
+        parents = _parents(tree)
         for node in ast.walk(tree) if tree else ():
-            is_load = isinstance(getattr(node, "ctx", None), ast.Load)
-            is_name = isinstance(node, ast.Name | ast.Attribute) and is_load
-            if not is_name or last_name(node) != name:  # type: ignore[arg-type]
-                continue
-            if not _is_of_items(node, parents.get(id(node))):  # type: ignore[arg-type]
+            parent = parents.get(id(node))
+            if _is_named(node, name) and not _is_of_items(node, parent):  # type: ignore[arg-type]
                 return True
     return False
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    """Whether a node reads a variable or an attribute of this name."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    return isinstance(node.ctx, ast.Load) and last_name(node) == name
 
 
 def _is_of_items(node: ast.expr, parent: ast.AST | None) -> bool:

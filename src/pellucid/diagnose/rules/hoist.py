@@ -60,6 +60,7 @@ def _finding(file: str, number: int, share: float, calls: int, patch: Patch) -> 
         fix="compute it once, before the loop",
         share=share,
         patch=patch,
+        keeps_output=True,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pellucid.diagnose.edits import replaced
+import ast
+
+from pellucid.diagnose.edits import is_repeated, replaced, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
@@ -15,6 +17,8 @@ def find(facts: Facts) -> list[Finding]:
     for file, number, text in facts.matching(r"\bDataLoader\("):
         if "class " in text:
             continue
+        if is_remade(file, number):
+            return [_remade(file, number, share)]
         patch = None
         if "num_workers" not in text:
             patch = replaced(file, number, r"\)(\s*:?\s*)$", r", num_workers=2)\1")
@@ -30,3 +34,27 @@ def find(facts: Facts) -> list[Finding]:
             )
         ]
     return []
+
+
+def is_remade(file: str, number: int) -> bool:
+    """Whether a loop makes the loader again for each batch: ``next(iter(loader))``."""
+    tree = tree_of(file)
+    firsts = [
+        node.lineno
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.Call) and ast.unparse(node).startswith("next(iter(")
+    ]
+    is_first = any(is_repeated(file, line) for line in firsts)
+    return is_first and is_repeated(file, number)
+
+
+def _remade(file: str, number: int, share: float) -> Finding:
+    return Finding.at(
+        file,
+        number,
+        kind="data",
+        evidence=f"{share:.0%} of the time is the loader's: it is made, and its "
+        "workers are started, for every batch",
+        fix="make the loader once and keep its iterator; begin again at its end",
+        share=share,
+    )

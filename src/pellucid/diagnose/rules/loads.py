@@ -25,6 +25,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="keep what was read: functools.cache(torch.load)",
                 share=share,
                 patch=_patch(file, number),
+                keeps_output=True,
             )
         )
     return findings

@@ -76,6 +76,7 @@ def _without_graph(facts: Facts, file: str, node: ast.stmt) -> Finding:
         fix="torch.no_grad(): record no graph here",
         share=max(share * 0.5, 0.06),
         patch=_patch(file, node),
+        keeps_output=True,
     )
 
 

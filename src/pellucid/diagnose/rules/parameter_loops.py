@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _CALLS, _EACH = 0.2, 200, 3
+_SHARE, _CALLS = 0.2, 200
+_PARAMETERS = re.compile(r"(parameters|state_dict)\(\)")
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -17,9 +19,9 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
-            if not isinstance(loop, ast.For) or not updates_parameters(loop):
+            if not updates_parameters(loop):
                 continue
-            first, last = loop.lineno, loop.end_lineno or loop.lineno
+            first, last = loop.lineno, loop.end_lineno or loop.lineno  # type: ignore[attr-defined]
             entries = [
                 entry
                 for (name, number), entry in facts.lines.items()
@@ -46,10 +48,19 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def updates_parameters(loop: ast.AST) -> bool:
-    """Whether a loop goes over parameters and writes the tensors of its variables."""
-    if not isinstance(loop, ast.For) or "parameters()" not in ast.unparse(loop.iter):
+    """Whether a loop goes over parameters and writes the tensors of its variables; a
+    comprehension, whether it computes with them.
+    """
+    heads = [loop] if isinstance(loop, ast.For) else getattr(loop, "generators", [])
+    heads = [head for head in heads if _PARAMETERS.search(ast.unparse(head.iter))]
+    if not heads:
         return False
-    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    own = {n.id for h in heads for n in ast.walk(h.target) if isinstance(n, ast.Name)}
+    if not isinstance(loop, ast.For):
+        return any(
+            isinstance(node, ast.BinOp) and _names(node) & own
+            for node in ast.walk(loop)
+        )
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and _root(node.target) in own:
             return True
@@ -57,6 +68,10 @@ def updates_parameters(loop: ast.AST) -> bool:
         if is_method and _root(node) in own and node.attr != "zero_":  # type: ignore[attr-defined]
             return True
     return False
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _root(node: ast.AST) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pellucid.diagnose.edits import definition_of, enclosing, is_loop, tree_of
+from pellucid.diagnose.edits import enclosing, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
@@ -55,7 +55,7 @@ def find(facts: Facts) -> list[Finding]:
 
 def _gaps(facts: Facts) -> Iterator[tuple[str, int, int, list[float]]]:
     """(file, line of the call before, line of the call behind, nanoseconds of each) of
-    long gaps between the same calls, in loops.
+    long gaps between the same calls, in loops and functions.
     """
     columns, pieces = facts.log.columns, facts.pieces
     is_gap = pieces.is_python & (pieces.rows >= 0)
@@ -80,34 +80,80 @@ def _gaps(facts: Facts) -> Iterator[tuple[str, int, int, list[float]]]:
         if len(gaps) < _COUNT or np.quantile(gaps, 1 - _MOST) < _LONG:
             continue
         previous, line = facts.log.user_line(first), facts.log.user_line(second)
-        if line is None or not enclosing(line.file, line.number, is_loop):
+        if line is None or not _scopes(line.file, line.number):
             continue
         is_same = previous is not None and previous.file == line.file
         yield line.file, previous.number if is_same else 0, line.number, gaps  # type: ignore[union-attr]
+
+
+def _scopes(file: str, number: int) -> list[ast.stmt]:
+    """The functions and loops around a line, the innermost last."""
+    kinds = ast.For | ast.While | ast.FunctionDef
+    return enclosing(file, number, lambda node: isinstance(node, kinds))
 
 
 def _between(file: str, previous: int, following: int) -> int:
     """The line with the most work of Python's between two lines of a loop: of its
     statements, or of what it goes over.
     """
-    loop = enclosing(file, following, is_loop)[-1]
+    loop = _scopes(file, following)[-1]
     heads = [loop.iter] if isinstance(loop, ast.For) else []
     statements = [s for s in loop.body if s.lineno < following]  # type: ignore[attr-defined]
     if loop.lineno <= previous < following:
         heads, statements = [], [s for s in statements if s.lineno > previous]
-    weights = {node.lineno: _work(file, node) for node in [*heads, *statements]}
-    return max(weights, key=lambda n: weights[n], default=following)
+    inner = [n for s in statements for n in _before(s, following)]
+    nodes = [*heads, *inner]
+    if not any(_work(file, node) for node in nodes):
+        nodes = [n for s in loop.body for n in _before(s, following)]  # type: ignore[attr-defined]
+    best = max(nodes, key=lambda node: _work(file, node), default=None)
+    if best is None:
+        return following
+    functions = [f for f in _called(file, best) if not _is_generator(f)]
+    bodies = [n for f in functions for s in f.body for n in _before(s, 0)]
+    within = max(bodies, key=lambda node: _work(file, node), default=None)
+    is_within = within is not None and _work(file, within) > _own_work(best)
+    return within.lineno if is_within else best.lineno  # type: ignore[union-attr,attr-defined]
+
+
+def _before(statement: ast.stmt, following: int) -> list[ast.stmt]:
+    """A statement; of one around a line, or of a loop, those of its block."""
+    block = getattr(statement, "body", None)
+    is_around = statement.lineno < following <= (statement.end_lineno or 0)
+    if not block or not (is_around or isinstance(statement, ast.For | ast.While)):
+        return [statement]
+    own = [s for s in block if not is_around or s.lineno < following]
+    return [n for s in own for n in _before(s, following)]
 
 
 def _work(file: str, node: ast.AST) -> int:
     """How much a node does in Python: loops, comprehensions and calls, with those of
     the functions that it calls.
     """
-    total = 0
-    for inner in ast.walk(node):
-        total += isinstance(inner, _WORK) * (1 if isinstance(inner, ast.Call) else 3)
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-            definition = definition_of(tree_of(file), inner.func.id)
-            if isinstance(definition, ast.FunctionDef):
-                total += sum(3 for n in ast.walk(definition) if isinstance(n, _WORK))
+    total = _own_work(node)
+    for function in _called(file, node):
+        total += sum(3 for n in ast.walk(function) if isinstance(n, _WORK))
     return total
+
+
+def _own_work(node: ast.AST) -> int:
+    kinds = (inner for inner in ast.walk(node) if isinstance(inner, _WORK))
+    return sum(1 if isinstance(inner, ast.Call) else 3 for inner in kinds)
+
+
+def _called(file: str, node: ast.AST) -> Iterator[ast.FunctionDef]:
+    """The functions and methods of the file that a node calls, by their only name."""
+    tree = tree_of(file)
+    functions = [n for n in (ast.walk(tree) if tree else ()) if _is_function(n)]
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call):
+            name = ast.unparse(call.func).rpartition(".")[2]
+            own = [f for f in functions if f.name == name]  # type: ignore[attr-defined]
+            yield from own if len(own) == 1 else []  # type: ignore[misc]
+
+
+def _is_generator(function: ast.FunctionDef) -> bool:
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(function))
+
+
+def _is_function(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.storages import BUCKETS
 
-WAIT, BUCKETS = "distributed::wait", "DistributedDataParallel.wait"
+WAIT = "distributed::wait"
 _SHARE = 0.2
 _FIXES = {
     WAIT: "give every rank equal work, or pass async_op=True and wait later",

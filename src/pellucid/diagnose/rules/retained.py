@@ -6,8 +6,14 @@ import ast
 import linecache
 import re
 
-from pellucid.diagnose.edits import called_in_loops, enclosing, is_loop, replaced
-from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.edits import (
+    called_in_loops,
+    enclosing,
+    indent_of,
+    is_loop,
+    replaced,
+)
+from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
 
@@ -22,6 +28,9 @@ def find(facts: Facts) -> list[Finding]:
         scope = _repeated_scope(file, number)
         if scope is None or _backwards(file, scope) != 1:
             continue
+        carried = _carried(scope)
+        if carried:
+            return [_of_carried(file, number, carried)]
         return [
             Finding.at(
                 file,
@@ -32,9 +41,46 @@ def find(facts: Facts) -> list[Finding]:
                 fix="leave retain_graph out: the graph is used once",
                 share=0.06,
                 patch=replaced(file, number, _ARGUMENT, ""),
+                keeps_output=True,
             )
         ]
     return []
+
+
+def _of_carried(file: str, number: int, names: list[str]) -> Finding:
+    patch = replaced(file, number, _ARGUMENT, "")
+    indent = indent_of(file, number)
+    cuts = tuple(f"{indent}{name} = {name}.detach()" for name in names)
+    edits = (*(patch.edits if patch else ()), (number + 1, number, cuts))
+    return Finding.at(
+        file,
+        number,
+        kind="leak",
+        evidence=f"each iteration reads {', '.join(names)} of the one before with its "
+        "graph: the graph, and what backward runs, grows with every iteration",
+        fix=f"detach what is carried over: {cuts[0].strip()}, and no retain_graph",
+        share=0.12,
+        patch=Patch(file, edits),
+        is_certain=True,
+    )
+
+
+def _carried(scope: ast.stmt) -> list[str]:
+    """The variables of a loop that a call makes of their own last value: the states of
+    a recurrence, ``y, h = model(x, h)``.
+    """
+    carried: dict[str, None] = {}
+    for node in ast.walk(scope) if is_loop(scope) else ():
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        stored = {n.id for t in node.targets for n in ast.walk(t) if _is_name(n)}  # type: ignore[attr-defined]
+        given = [a.id for a in node.value.args if isinstance(a, ast.Name)]
+        carried |= dict.fromkeys(name for name in given if name in stored)
+    return list(carried)
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
 
 
 def _repeated_scope(file: str, number: int) -> ast.stmt | None:

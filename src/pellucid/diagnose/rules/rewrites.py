@@ -58,6 +58,38 @@ _TABLE = (
     ),
     Rewrite(
         "waste",
+        "log(softmax(_a, _d) + _e)",
+        "torch.log_softmax(_a, _d)",
+        "the logarithm of a softmax, kept from 0 by an addend",
+    ),
+    *(
+        Rewrite(
+            "waste",
+            pattern,
+            "-torch.nn.functional.cross_entropy(_a, _t, reduction='none')",
+            "a cross entropy by one-hot rows: all but one element of each are 0",
+        )
+        for logarithm in (
+            *("log(softmax(_a, _d) + _e)", "log(softmax(_a, _d))"),
+            "log_softmax(_a, _d)",
+        )
+        for rows in ("one_hot(_t, _n).float()", "one_hot(_t, _n)")
+        for pattern in (
+            f"({rows} * {logarithm}).sum(_f)",
+            f"({logarithm} * {rows}).sum(_f)",
+        )
+    ),
+    *(
+        Rewrite(
+            "waste",
+            f"{rows} @ _b",
+            "_b[_t]",
+            "one-hot rows are made and multiplied: all but one element of each are 0",
+        )
+        for rows in ("one_hot(_t, _n).float()", "one_hot(_t, _n)")
+    ),
+    Rewrite(
+        "waste",
         "log(sum(exp(_a), _d))",
         "torch.logsumexp(_a, _d)",
         "the logarithm of a sum of exponentials, in three passes",

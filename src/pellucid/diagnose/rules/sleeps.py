@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
+from pellucid.diagnose.edits import enclosing, is_loop
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+
+_SLEEP = r"^[^#]*\bsleep\("
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -20,14 +25,27 @@ def find(facts: Facts) -> list[Finding]:
     if waited is None:
         return []
     line = waited.line
+    places = [(file, number) for file, number, _ in facts.matching(_SLEEP)]
+    polling = [place for place in places if _is_polling(*place)]
+    places = polling or places
+    file, number = (places or [(line.file, line.number)])[0]
     return [
         Finding.at(
-            line.file,
-            line.number,
+            file,
+            number,
             kind="wait",
-            evidence=f"{share:.0%} of the time the thread is asleep, most of it before "
-            "this line",
-            fix="wait elsewhere: another thread, or before the loop",
+            evidence=f"{share:.0%} of the time the thread is asleep"
+            + (", by its own calls" if places else ", most of it before this line"),
+            fix="block until it is there (result(), get(), wait()), with several "
+            "requests in flight, instead of polling"
+            if polling
+            else "wait elsewhere: another thread, or before the loop",
             share=share,
         )
     ]
+
+
+def _is_polling(file: str, number: int) -> bool:
+    """Whether a line is in a loop that runs until something is so."""
+    loops = enclosing(file, number, is_loop)
+    return bool(loops) and isinstance(loops[-1], ast.While)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from pellucid.diagnose.edits import tree_of
+from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.independence import accumulates_items, is_independent
 from pellucid.diagnose.rules.parameter_loops import updates_parameters
 from pellucid.diagnose.stacks import Inside
 from pellucid.diagnose.verdict import Facts
@@ -38,14 +38,14 @@ def find(facts: Facts) -> list[Finding]:
             for loop in (ast.walk(tree) if tree else ())
             if isinstance(loop, _LOOPS)
             and not _lines(file, loop) & others
-            and not _calls(loop) & set(_DRIVERS)
+            and not called_names(file, loop) & set(_DRIVERS)
             and not updates_parameters(loop)
             and is_independent(loop)
         ]
         large = [(loop, c) for loop, c in found if _is_large(facts, c)]
         for loop, chains in large:
-            inner = [c for other, c in large if other is not loop]
-            if not any(_is_most(facts, chains, other) for other in inner):
+            inner = [(other, c) for other, c in large if other is not loop]
+            if not any(_is_most(facts, file, (loop, chains), one) for one in inner):
                 findings.append(_finding(facts, file, loop, facts.stacks.of(chains)))
     return findings
 
@@ -63,17 +63,26 @@ def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
     return {(file, number) for number in range(first, last + 1)}
 
 
-def _calls(loop: ast.AST) -> set[str]:
-    """The last names of the functions that a loop calls."""
-    functions = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call))
-    return {ast.unparse(function).rpartition(".")[2] for function in functions}
-
-
-def _is_most(facts: Facts, chains: Sequence[int], inner: Sequence[int]) -> bool:
+def _is_most(
+    facts: Facts,
+    file: str,
+    outer: tuple[ast.AST, Sequence[int]],
+    inner: tuple[ast.AST, Sequence[int]],
+) -> bool:
     """Whether a loop spends most of its time in another one that it runs."""
-    if not set(inner) < set(chains):
+    (loop, chains), (other, own) = outer, inner
+    if set(own) == set(chains):
+        return _depth(facts, file, own, other) < _depth(facts, file, own, loop)
+    if not set(own) < set(chains):
         return False
-    return 2 * facts.stacks.of(inner).total > facts.stacks.of(chains).total
+    return 2 * facts.stacks.of(own).total > facts.stacks.of(chains).total
+
+
+def _depth(facts: Facts, file: str, chains: Sequence[int], loop: ast.AST) -> int:
+    """How many frames are inside of a loop's own, in the first of some chains."""
+    lines = _lines(file, loop)
+    frames = facts.stacks.frames[chains[0]]
+    return next(k for k, frame in enumerate(frames) if frame in lines)
 
 
 def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
@@ -87,6 +96,8 @@ def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
         kind="overhead",
         evidence=f"{share:.0%} of the time: {inside.calls} small calls, and no "
         "iteration needs another's result",
-        fix="compute whole tensors at once: a batch dimension instead of the loop",
+        fix="add all items at once: index_add_, bincount, scatter_reduce"
+        if accumulates_items(loop)
+        else "compute whole tensors at once: a batch dimension instead of the loop",
         share=share,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import replaced_nodes, tree_of
+from pellucid.diagnose.edits import constant_of, replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.storages import LOADER
 
 _FEW, _ENOUGH = 4, 64  # samples per batch
 
@@ -18,7 +19,7 @@ def find(facts: Facts) -> list[Finding]:
     if share < 0.5:
         return []
     for file in facts.settings.get("files", ()):
-        for size, call, value in _sizes(file):
+        for size, call, value in [*_sizes(file), *_seen(facts, file)]:
             last = call.args[-1]
             edit = (
                 (value, str(_ENOUGH))
@@ -54,5 +55,21 @@ def _sizes(file: str) -> Iterator[tuple[int, ast.Call, ast.expr | None]]:
         value = names.get("batch_size", node.args[1] if len(node.args) > 1 else None)
         if value is None and not {"batch_sampler", None} & names.keys():
             yield 1, node, None
-        elif isinstance(value, ast.Constant) and value.value in range(1, _FEW + 1):
-            yield int(ast.unparse(value)), node, value
+            continue
+        constant = constant_of(tree, value) if value is not None else None
+        if constant is not None and constant.value in range(1, _FEW + 1):
+            yield int(ast.unparse(constant)), node, constant
+
+
+def _seen(facts: Facts, file: str) -> Iterator[tuple[int, ast.Call, ast.expr]]:
+    """Loaders whose sizes the source does not show, where modules got few rows."""
+    rows = facts.settings.get("rows", ())
+    if not rows or max(rows) > _FEW or not facts.ranges(LOADER):
+        return
+    tree = tree_of(file)
+    for node in ast.walk(tree) if tree else ():
+        is_call = isinstance(node, ast.Call)
+        if is_call and ast.unparse(node.func).rpartition(".")[2] == "DataLoader":  # type: ignore[attr-defined]
+            for keyword in node.keywords:  # type: ignore[attr-defined]
+                if keyword.arg == "batch_size":
+                    yield max(rows), node, keyword.value  # type: ignore[misc]

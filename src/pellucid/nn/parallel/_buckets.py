@@ -7,6 +7,13 @@ from typing import Any
 
 import pellucid as torch
 
+# Ranges of the timeline, which `profiler/_timeline/storages.py` names too: of a bucket
+# with its number and bytes while it is sent, its end on another thread, and the wait
+# for all of them.
+BUCKET = "DistributedDataParallel.bucket"
+REDUCED = "DistributedDataParallel.reduced"
+WAIT = "DistributedDataParallel.wait"
+
 _FIRST_BYTES = 1024 * 1024
 _LARGEST_BYTES = 25 * 1024 * 1024
 _LEAST_BYTES = 64 * 1024  # a smaller all_reduce is hardly faster

@@ -17,6 +17,9 @@ from pellucid import _C
 from pellucid import distributed as dist
 from pellucid.autograd import Variable
 from pellucid.nn.parallel._buckets import (
+    BUCKET,
+    REDUCED,
+    WAIT,
     Bucket,
     GradBucket,
     bytes_for,
@@ -135,6 +138,17 @@ class Reducer:
             self._next += 1
 
     def _start(self, bucket: Bucket) -> None:
+        """Sends a bucket, as a range of the timeline."""
+        name = f"{BUCKET} {bucket.index} {bucket.nbytes()}"
+        token = _C._timeline_begin(name) if _C._timeline_is_on() else None
+        try:
+            self._send(bucket)
+        finally:
+            if token is not None:
+                _C._timeline_end(token)
+                _note_end(bucket)
+
+    def _send(self, bucket: Bucket) -> None:
         with torch.no_grad():
             views, gradients = [], []
             for view, number in zip(bucket.views, bucket.numbers, strict=True):
@@ -181,7 +195,7 @@ class Reducer:
             flags = torch.tensor(self._used)
             work = dist.all_reduce(flags, dist.ReduceOp.BOR, self._group, async_op=True)
         self._is_in_pass = self._is_armed = False
-        token = _C._timeline_begin("DistributedDataParallel.wait")
+        token = _C._timeline_begin(WAIT)
         try:
             pending = [bucket.result for bucket in self.buckets]
             results = [None if work is None else work.wait() for work in pending]
@@ -235,6 +249,15 @@ class Reducer:
         if self._finds_unused:
             flags = torch.tensor(self._used)
             dist.all_reduce(flags, dist.ReduceOp.BOR, self._group)
+
+
+def _note_end(bucket: Bucket) -> None:
+    """Records when a bucket that another thread reduces is reduced."""
+    result = bucket.result
+    future = result.get_future() if isinstance(result, dist.Work) else result
+    if future is not None:
+        name = f"{REDUCED} {bucket.index}"
+        future.then(lambda _: _C._timeline_end(_C._timeline_begin(name)))
 
 
 def _shared_bytes(group: Any, nbytes: int) -> Any:

@@ -133,15 +133,33 @@ def grouped(*keys: Array) -> tuple[Array, list[Array]]:
     """Of rows by several columns: the group of each row, and the places of each group,
     the groups in the order in which they first occur.
     """
-    number = np.zeros(len(keys[0]), np.int64)
+    number, count = np.zeros(len(keys[0]), np.int64), 1
     for key in keys:
-        values, inverse = np.unique(key, return_inverse=True)
-        number = number * len(values) + inverse
-        _, number = np.unique(number, return_inverse=True)
-    _, first = np.unique(number, return_index=True)
+        dense, size = _dense(key)
+        number, count = _dense(number * size + dense)
+    first = np.empty(count, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     number = rank[number] if len(first) else number
     places = np.argsort(number, kind="stable")
     ends = np.cumsum(np.bincount(number, minlength=len(first)))
     return number, np.split(places, ends[:-1]) if len(first) else []
+
+
+def _dense(values: Array) -> tuple[Array, int]:
+    """Numbers from 0, in the order of the values, and how many; without sorting where
+    the values' range allows.
+    """
+    if not len(values):
+        return values.astype(np.int64), 0
+    least = int(values.min())
+    extent = int(values.max()) - least + 1
+    if extent > 4 * len(values):
+        known, number = np.unique(values, return_inverse=True)
+        return number, len(known)
+    offsets = values.astype(np.int64) - least
+    is_known = np.zeros(extent, bool)
+    is_known[offsets] = True
+    numbers = np.cumsum(is_known) - 1
+    return numbers[offsets], int(numbers[-1]) + 1

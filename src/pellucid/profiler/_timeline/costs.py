@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pellucid.profiler._timeline.facts import TensorFacts
 from pellucid.profiler._timeline.log import Event, Kind, Log
-from pellucid.profiler._timeline.ops import op_of
+from pellucid.profiler._timeline.ops import is_of_sizes, op_of
 from pellucid.profiler._timeline.storages import ancestors
 from pellucid_compiler.ir.cost import Cost
 
@@ -39,6 +39,21 @@ class CostCounter:
         self._known: dict[Any, Cost | None] = {}
         self._run: dict[Any, list[Any] | None] = {}
         self._lowered: dict[Any, Any] = {}  # of ops by key, which many sizes share
+        self._copies: dict[Any, bool] = {}
+        self._is_of_sizes: dict[str, bool] = {}
+
+    def _key(self, name: str, arguments: Sequence[Any]) -> Any:
+        """What decides about a call's cost: of views and pointwise ops the type of a
+        number, not its value.
+        """
+        if name not in self._is_of_sizes:
+            self._is_of_sizes[name] = is_of_sizes(name)
+        if self._is_of_sizes[name]:
+            arguments = [
+                type(argument) if type(argument) in (int, float) else argument
+                for argument in arguments
+            ]
+        return name, repr(arguments)
 
     def of(self, event: Event) -> Cost | None:
         """The cost of a call; None where it is not known."""
@@ -48,7 +63,7 @@ class CostCounter:
         """As `of`, of an op by its full name."""
         if not arguments:
             return None
-        key = name, repr(arguments)
+        key = self._key(name, arguments)
         if key not in self._known:
             try:
                 self._known[key] = _cost(name, arguments)
@@ -60,21 +75,19 @@ class CostCounter:
         """Whether a call gives its operands' elements again, in other memory and maybe
         converted, at places that no element says.
         """
-        from pellucid_compiler.ir.moving import moves_elements, reads_places
-
-        try:
-            op = op_of(name, arguments)
-        except _UNKNOWN:
-            return False
-        if op.kind == "view" or not op.graph.inputs:
-            return False
-        return moves_elements(op.graph) and not reads_places(op.graph)
+        key = self._key(name, arguments)
+        if key not in self._copies:
+            try:
+                self._copies[key] = _is_copy(op_of(name, arguments))
+            except _UNKNOWN:
+                self._copies[key] = False
+        return self._copies[key]
 
     def steps_of(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
         """The cost of each step of a call's plan, as it ran; None where not known."""
         if not arguments:
             return None
-        key = name, repr(arguments)
+        key = self._key(name, arguments)
         if key not in self._run:
             try:
                 self._run[key] = self._steps(name, arguments)
@@ -135,6 +148,14 @@ def products_of(log: Log, costs: CostCounter) -> int:
             counted.add(event)
             products += cost.products
     return products
+
+
+def _is_copy(op: Any) -> bool:
+    from pellucid_compiler.ir.moving import moves_elements, reads_places
+
+    if op.kind == "view" or not op.graph.inputs:
+        return False
+    return moves_elements(op.graph) and not reads_places(op.graph)
 
 
 def _cost(name: str, arguments: Sequence[Any]) -> Cost | None:

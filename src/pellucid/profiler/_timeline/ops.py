@@ -41,6 +41,21 @@ def op_of(name: str, arguments: Sequence[Any]) -> Any:
         return resolve(declared, request_items(arguments[:count]))
 
 
+def is_of_sizes(name: str) -> bool:
+    """Whether only the sizes and types of an op's arguments decide what it computes and
+    moves: of views, and of ops on elements.
+    """
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.declare.op import REGISTRY
+    from pellucid_compiler.specialise.answer import SCALAR_KINDS
+
+    try:
+        kind = REGISTRY[_functional(name, REGISTRY)].kind
+    except NotImplementedError:
+        return False
+    return kind == "view" or kind in SCALAR_KINDS
+
+
 def _functional(name: str, registry: Any) -> str:
     """The declared op that an op is a variant of: ``add.Tensor`` of ``add_.Tensor``."""
     base, _, overload = name.removeprefix("aten::").partition(".")

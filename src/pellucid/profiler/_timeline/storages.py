@@ -20,6 +20,10 @@ ROLES = (
     *("parameter", "gradient", "optimizer", "batch", "saved", "temporary", "other"),
 )
 OPTIMIZER, LOADER = "Optimizer.step", "enumerate(Data"  # names of ranges begin so
+# Of `nn/parallel`: a bucket is sent, reduced on another thread, waited for.
+BUCKET, REDUCED, BUCKETS = (
+    f"DistributedDataParallel.{name}" for name in ("bucket", "reduced", "wait")
+)
 _FOREVER = float("inf")
 
 
