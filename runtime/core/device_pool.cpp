@@ -256,7 +256,9 @@ void DevicePool::finish_awaited(Device device, bool wait) {
   }
   const auto is_pending = [&](const Ledger::Event& item) {
     if (wait) backend_.finish(device, item.event);
-    return !wait && !backend_.is_done(device, item.event);
+    else if (!backend_.is_done(device, item.event)) return true;
+    backend_.drop_event(device, item.event);
+    return false;
   };
   std::vector<Ledger::Event> pending;
   std::ranges::copy_if(events, std::back_inserter(pending), is_pending);
@@ -291,7 +293,11 @@ void DevicePool::empty(Device device) {
     for (const auto& [stream, places] : ledger.free) streams.push_back(stream);
   }
   if (!segments.empty() && backend_.has_streams())
-    for (const int64_t stream : streams) backend_.finish(device, backend_.record(device, stream));
+    for (const int64_t stream : streams) {
+      const uint64_t event = backend_.record(device, stream);
+      backend_.finish(device, event);
+      backend_.drop_event(device, event);
+    }
   for (const auto& [address, nbytes] : segments) backend_.release(device, address, nbytes);
 }
 

@@ -304,7 +304,7 @@ class GeneralRun {
         tensors[k] = &unwritten(*call_.args[argument].tensor);
     }
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
-    if (is_user_device(device_.type)) [[unlikely]]
+    if (device_.type != DeviceType::CPU && device_.type != DeviceType::Meta) [[unlikely]]
       return compute_on_device(all);
     compute_here(all, RandomWords(function_, outputs_[0], call_));
   }

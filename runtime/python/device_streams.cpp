@@ -30,10 +30,14 @@ PyObject* has_streams(PyObject*, PyObject* device) {
   });
 }
 
-PyObject* new_stream(PyObject*, PyObject* device) {
-  return guarded([&] {
+// _new_stream(device, priority)
+PyObject* new_stream(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device;
+    int priority;
+    if (!PyArg_ParseTuple(args, "Oi:_new_stream", &device, &priority)) return nullptr;
     const Place place = place_of(device);
-    return PyLong_FromLongLong(place.backend.new_stream(place.device));
+    return PyLong_FromLongLong(place.backend.new_stream(place.device, priority));
   });
 }
 
@@ -83,6 +87,37 @@ PyObject* is_done(PyObject*, PyObject* args) {
 PyObject* finish(PyObject*, PyObject* args) {
   return with_numbers(args, "OK:_finish_event", [](const Place& place, const Numbers& given) {
     return place.backend.finish(place.device, given.first), none();
+  });
+}
+
+PyObject* drop_event(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_drop_event", [](const Place& place, const Numbers& given) {
+    return place.backend.drop_event(place.device, given.first), none();
+  });
+}
+
+PyObject* begin_capture(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_begin_capture", [](const Place& place, const Numbers& given) {
+    place.backend.begin_capture(place.device, static_cast<int64_t>(given.first));
+    return none();
+  });
+}
+
+PyObject* end_capture(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_end_capture", [](const Place& place, const Numbers& given) {
+    return PyLong_FromUnsignedLongLong(place.backend.end_capture(place.device, static_cast<int64_t>(given.first)));
+  });
+}
+
+PyObject* replay(PyObject*, PyObject* args) {
+  return with_numbers(args, "OKK:_replay_graph", [](const Place& place, const Numbers& given) {
+    return place.backend.replay(place.device, given.first, static_cast<int64_t>(given.second)), none();
+  });
+}
+
+PyObject* drop_graph(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_drop_graph", [](const Place& place, const Numbers& given) {
+    return place.backend.drop_graph(place.device, given.first), none();
   });
 }
 
@@ -149,7 +184,7 @@ PyObject* change(PyObject*, PyObject* device) {
 
 PyMethodDef functions[] = {
     {"_has_streams", has_streams, METH_O, "Whether work on devices of the type is queued."},
-    {"_new_stream", new_stream, METH_O, "The number of a new stream of the device."},
+    {"_new_stream", new_stream, METH_VARARGS, "_new_stream(device, priority): the number of a new stream."},
     {"_current_stream", get_stream, METH_O, "The number of this thread's stream of the device."},
     {"_set_current_stream", set_stream, METH_VARARGS, "_set_current_stream(device, stream)."},
     {"_record_event", record_event, METH_VARARGS, "_record_event(device, stream): an event at the stream's end."},
@@ -157,6 +192,11 @@ PyMethodDef functions[] = {
     {"_event_is_done", is_done, METH_VARARGS, "_event_is_done(device, event)."},
     {"_finish_event", finish, METH_VARARGS, "_finish_event(device, event): returns when it is done."},
     {"_event_elapsed", elapsed, METH_VARARGS, "_event_elapsed(device, first, second): milliseconds."},
+    {"_drop_event", drop_event, METH_VARARGS, "_drop_event(device, event): nothing will name it again."},
+    {"_begin_capture", begin_capture, METH_VARARGS, "_begin_capture(device, stream): records what is queued there."},
+    {"_end_capture", end_capture, METH_VARARGS, "_end_capture(device, stream): the number of the graph."},
+    {"_replay_graph", replay, METH_VARARGS, "_replay_graph(device, graph, stream)."},
+    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph): nothing will name it again."},
     {"_record_stream", record_stream, METH_VARARGS, "_record_stream(tensor, stream)."},
     {"_device_memory", memory, METH_O, "Counts of the device's memory."},
     {"_device_blocks", blocks, METH_O, "The parts of the device's memory, by address."},

@@ -85,7 +85,8 @@ class Stream:
         self._queues = self.device.type not in _HOST and _C._has_streams(self.device)
         if self._queues:
             self.device = pellucid.device(self.device.type, _index_of(self.device))
-            stream_id = _C._new_stream(self.device) if stream_id is None else stream_id
+            if stream_id is None:
+                stream_id = _C._new_stream(self.device, priority)
         self.stream_id = stream_id or 0
         self._before: list[tuple[int, int]] = []
 
@@ -196,10 +197,19 @@ class Event:
         from time import perf_counter_ns
 
         _refuse_events(self.device)
-        self._recorded_at = perf_counter_ns()
         if self._queues:
             place, number = self._stream_of(stream)
+            self._drop()
             self.device, self.event_id = place, _C._record_event(place, number)
+        self._recorded_at = perf_counter_ns()
+
+    def _drop(self) -> None:
+        if self._is_marked():
+            _C._drop_event(self.device, self.event_id)
+
+    def __del__(self) -> None:
+        if getattr(self, "_queues", False):
+            self._drop()
 
     def _stream_of(self, stream: Stream | None) -> tuple[Any, int]:
         """A device and the number of its stream; without one given the current."""
