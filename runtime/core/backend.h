@@ -60,6 +60,7 @@ class Backend {
   }
   // Page-locked memory of the host, never released; null: the device has no use for it.
   virtual void* allocate_pinned(size_t /*nbytes*/) { return nullptr; }
+  virtual bool has_pinned_memory() const { return false; }
 
   // Streams are in-order queues of work; stream 0 is each device's default. Copies and launches go to the thread's
   // current stream, and `to_host` returns when its copy is complete. Without streams every call is synchronous.
@@ -74,6 +75,7 @@ class Backend {
   virtual bool is_alive() const { return true; }                    // false: the process is ending
 
   // Graphs: what is queued on a stream between the first two calls is recorded instead, to be repeated as a whole.
+  // Pools keep the memory of a graph apart (core/device_pool.h).
   virtual void begin_capture(Device device, int64_t stream);
   virtual uint64_t end_capture(Device, int64_t /*stream*/) { return 0; }
   virtual void replay(Device, uint64_t /*graph*/, int64_t /*stream*/) {}

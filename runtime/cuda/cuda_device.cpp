@@ -11,6 +11,7 @@
 #include "core/device_names.h"
 #include "core/error.h"
 #include "core/hooks.h"
+#include "cuda/products.h"
 #include "cuda/status_ring.h"
 #include "ops/device_op.h"
 #include "threads/at_fork.h"
@@ -60,6 +61,8 @@ struct Gpu {
   std::vector<Handle> streams{nullptr};             // by number; the first is the context's default stream
   std::unordered_map<std::string, Handle> kernels;  // functions by code_key; null: no schedule takes it
   std::unique_ptr<StatusRing> statuses;
+  std::unique_ptr<Products> products;  // null: the library is not installed
+  bool looked_for_products = false;
 };
 
 struct Marked {
@@ -120,6 +123,8 @@ class Gpus final : public Backend {
     check(driver->allocate_host(&address, nbytes, kHostPortable), "cuMemHostAlloc");
     return address;
   }
+
+  bool has_pinned_memory() const override { return true; }
 
   bool launches_kernels() const override { return true; }
   std::optional<int64_t> launch(const Launch& given) override;
@@ -251,6 +256,7 @@ class Gpus final : public Backend {
   const KernelFacts* facts_of(const KernelId& id);
   Handle kernel_for(Device device, const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands);
   StatusRing& statuses_of(Device device);
+  bool multiply(const Launch& launch, const GridLaunch& grid, Handle stream);
 
   Marked find(uint64_t event) {
     const std::lock_guard lock(mutex);
@@ -361,16 +367,33 @@ StatusRing& Gpus::statuses_of(Device device) {
   return *own.statuses;
 }
 
+// By cuBLASLt, if it is installed and takes the product.
+bool Gpus::multiply(const Launch& launch, const GridLaunch& grid, Handle stream) {
+  if (!Products::is_enabled.load(std::memory_order_relaxed)) return false;
+  Gpu& own = gpu(launch.device);
+  if (!own.looked_for_products) {
+    const std::string library = source->find_library("cublasLt");
+    if (!library.empty()) own.products = std::make_unique<Products>(library);
+    own.looked_for_products = true;
+  }
+  return own.products && own.products->run(launch, grid, stream);
+}
+
 std::optional<int64_t> Gpus::launch(const Launch& given) {
   Gpu& own = use(given.device);
   const KernelFacts* const facts = facts_of(given.kernel.id);
   if (!facts) return std::nullopt;
   GridLaunch grid = place_on_grid(*facts, given, 0);
+  const int64_t stream = current_stream(given.device);
+  const Handle handle = stream_of(given.device, stream);
+  if (facts->form == GridForm::Gemm && multiply(given, grid, handle)) {
+    source->log_launch(given, false);
+    if (is_blocking_) finish_stream(given.device, stream);
+    return 0;
+  }
   const Handle kernel = kernel_for(given.device, given.kernel.id, grid, given.operands);
   source->log_launch(given, !kernel);
   if (!kernel) return std::nullopt;
-  const int64_t stream = current_stream(given.device);
-  const Handle handle = stream_of(given.device, stream);
   if (facts->can_fail) grid.words[given.operands.size()] = statuses_of(given.device).take(stream, given.op);
   std::vector<void*> arguments(grid.words.size());
   for (size_t k = 0; k < arguments.size(); ++k) arguments[k] = &grid.words[k];

@@ -26,6 +26,8 @@ struct KernelSource {
   // PTX or a cubin for the GPU, with a function `kernel`; empty: no schedule takes it.
   virtual std::string image(const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands,
                             int gpu) = 0;
+  // Where NVIDIA's library of this name is ("cublasLt"); empty: it is not installed.
+  virtual std::string find_library(const char* name) = 0;
   virtual void log_launch(const Launch& launch, bool is_declined) = 0;
   virtual void log_fallback(const std::string& op, const char* kernel) = 0;
 };

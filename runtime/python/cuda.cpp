@@ -4,6 +4,7 @@
 
 #include "core/device_names.h"
 #include "cuda/cuda_device.h"
+#include "cuda/products.h"
 #include "python/contexts.h"
 #include "python/extension_device.h"
 #include "python/object.h"
@@ -43,6 +44,15 @@ class Compiler final : public cuda::KernelSource {
     Py_ssize_t size;
     checked(PyBytes_AsStringAndSize(found.get(), &bytes, &size));
     return {bytes, static_cast<size_t>(size)};
+  }
+
+  std::string find_library(const char* name) override {
+    const HoldGil gil;
+    static constinit LateImport find("pellucid.devices.grids", "find_library");
+    const Object path = own(PyObject_CallFunction(find.get(), "s", name));
+    const char* const text = PyUnicode_AsUTF8(path.get());
+    if (!text) raise_python();
+    return text;
   }
 
   void log_launch(const Launch& launch, bool is_declined) override {
@@ -156,6 +166,10 @@ PyObject* launch(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* use_cublas(PyObject*, PyObject* may) {
+  return guarded([&] { return cuda::Products::is_enabled.store(PyObject_IsTrue(may) == 1), none(); });
+}
+
 std::vector<int64_t> numbers_of(PyObject* tuple) {
   std::vector<int64_t> found;
   for (Py_ssize_t k = 0; k < PyTuple_Size(tuple); ++k) {
@@ -219,6 +233,7 @@ PyMethodDef functions[] = {
     {"_cuda_link", link, METH_VARARGS, "_cuda_link(gpu, ptx): a cubin, by the driver's compiler."},
     {"_cuda_load", load, METH_VARARGS, "_cuda_load(gpu, image, name): a CUfunction."},
     {"_cuda_launch", launch, METH_VARARGS, "_cuda_launch(gpu, function, grid, words) on the current stream."},
+    {"_use_cublas", use_cublas, METH_O, "Whether large products may run by cuBLASLt."},
     {"_place_on_grid", place, METH_VARARGS, "A launch as the arguments of a grid's kernel."},
     {},
 };

@@ -2,9 +2,12 @@
 #include "python/device_streams.h"
 
 #include "core/backend.h"
+#include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/error.h"
+#include "core/pinned_memory.h"
 #include "core/tensor.h"
+#include "kernels/host_shadow.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -97,15 +100,32 @@ PyObject* drop_event(PyObject*, PyObject* args) {
 }
 
 PyObject* begin_capture(PyObject*, PyObject* args) {
-  return with_numbers(args, "OK:_begin_capture", [](const Place& place, const Numbers& given) {
-    place.backend.begin_capture(place.device, static_cast<int64_t>(given.first));
-    return none();
+  return with_numbers(args, "OKK:_begin_capture", [](const Place& place, const Numbers& given) {
+    const auto stream = static_cast<int64_t>(given.first);
+    place.backend.begin_capture(place.device, stream);
+    return PyLong_FromLongLong(place.pool.begin_capture(place.device, stream, static_cast<int64_t>(given.second)));
+  });
+}
+
+PyObject* new_graph_pool(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Place place = place_of(device);
+    return PyLong_FromLongLong(place.pool.new_pool(place.device));
+  });
+}
+
+PyObject* is_capturing(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Place place = place_of(device);
+    return PyBool_FromLong(place.pool.is_capturing(place.device));
   });
 }
 
 PyObject* end_capture(PyObject*, PyObject* args) {
   return with_numbers(args, "OK:_end_capture", [](const Place& place, const Numbers& given) {
-    return PyLong_FromUnsignedLongLong(place.backend.end_capture(place.device, static_cast<int64_t>(given.first)));
+    const auto stream = static_cast<int64_t>(given.first);
+    place.pool.end_capture(place.device, stream);
+    return PyLong_FromUnsignedLongLong(place.backend.end_capture(place.device, stream));
   });
 }
 
@@ -116,8 +136,9 @@ PyObject* replay(PyObject*, PyObject* args) {
 }
 
 PyObject* drop_graph(PyObject*, PyObject* args) {
-  return with_numbers(args, "OK:_drop_graph", [](const Place& place, const Numbers& given) {
-    return place.backend.drop_graph(place.device, given.first), none();
+  return with_numbers(args, "OKK:_drop_graph", [](const Place& place, const Numbers& given) {
+    if (given.first) place.backend.drop_graph(place.device, given.first);
+    return place.pool.drop_pool(place.device, static_cast<int64_t>(given.second)), none();
   });
 }
 
@@ -138,6 +159,16 @@ PyObject* record_stream(PyObject*, PyObject* args) {
     if (tensor.storage && tensor.storage->device_address)
       backend.pool->record_use(tensor.device, tensor.storage->device_address, stream);
     return none();
+  });
+}
+
+PyObject* pin_memory(PyObject*, PyObject* object) {
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(object);
+    if (tensor.device.type != DeviceType::CPU)
+      raise(ErrorKind::Runtime, "cannot pin a tensor on %s: only dense CPU tensors can be pinned",
+            device_name(tensor.device).c_str());
+    return is_pinned(*tensor.storage) ? new_reference(object) : wrap(pinned_copy(tensor));
   });
 }
 
@@ -193,10 +224,13 @@ PyMethodDef functions[] = {
     {"_finish_event", finish, METH_VARARGS, "_finish_event(device, event): returns when it is done."},
     {"_event_elapsed", elapsed, METH_VARARGS, "_event_elapsed(device, first, second): milliseconds."},
     {"_drop_event", drop_event, METH_VARARGS, "_drop_event(device, event): nothing will name it again."},
-    {"_begin_capture", begin_capture, METH_VARARGS, "_begin_capture(device, stream): records what is queued there."},
+    {"_begin_capture", begin_capture, METH_VARARGS, "_begin_capture(device, stream, pool): the graph's pool."},
+    {"_new_graph_pool", new_graph_pool, METH_O, "A pool that graphs of the device can share."},
+    {"_is_capturing", is_capturing, METH_O, "Whether this thread's stream of the device is being captured."},
     {"_end_capture", end_capture, METH_VARARGS, "_end_capture(device, stream): the number of the graph."},
     {"_replay_graph", replay, METH_VARARGS, "_replay_graph(device, graph, stream)."},
-    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph): nothing will name it again."},
+    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph, pool): 0 is no graph."},
+    {"_pin_memory", pin_memory, METH_O, "The tensor, or a copy of it in pinned memory."},
     {"_record_stream", record_stream, METH_VARARGS, "_record_stream(tensor, stream)."},
     {"_device_memory", memory, METH_O, "Counts of the device's memory."},
     {"_device_blocks", blocks, METH_O, "The parts of the device's memory, by address."},

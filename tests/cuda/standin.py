@@ -11,7 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -22,18 +24,21 @@ _RUNNER = ctypes.CFUNCTYPE(
 LAUNCH_FAILED = 719
 
 
-@functools.cache
-def built() -> Path:
-    """The library, compiled once per source."""
-    from hashlib import sha256
+def built(without: str = "") -> Path:
+    """The driver; ``without`` a function."""
+    flags = [f"-D{without}={without}_renamed"] if without else []
+    return compiled(HERE / "standin_driver.cpp", *flags)
 
-    source = HERE / "standin_driver.cpp"
-    digest = sha256(source.read_bytes()).hexdigest()[:16]
-    library = Path(tempfile.gettempdir()) / f"pellucid-standin-{digest}.so"
+
+@functools.cache
+def compiled(source: Path, *flags: str) -> Path:
+    """A library, compiled once per source."""
+    digest = sha256(source.read_bytes() + repr(flags).encode()).hexdigest()[:16]
+    library = Path(tempfile.gettempdir()) / f"pellucid-{source.stem}-{digest}.so"
     if not library.exists():
         draft = library.with_suffix(f".{os.getpid()}")
-        flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"]
-        command = ["g++", *flags, "-Wall", "-Wextra", str(source), "-o", str(draft)]
+        options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra"]
+        command = ["g++", *options, *flags, str(source), "-o", str(draft)]
         subprocess.run(command, check=True)
         draft.rename(library)
     return library
@@ -60,7 +65,7 @@ import tempfile, os
 os.environ.setdefault("PELLUCID_CACHE", tempfile.mkdtemp())
 import pellucid as torch
 from tests.cuda.standin import StandIn
-driver = StandIn()
+driver = StandIn() if os.path.exists(os.environ["PELLUCID_CUDA_DRIVER"]) else None
 """
 
 
@@ -72,7 +77,7 @@ class StandIn:
         self.library.standin_log.restype = ctypes.c_char_p
         self.library.standin_fail.argtypes = [ctypes.c_char_p, *[ctypes.c_int] * 2]
         self.faults: list[str] = []
-        self.order = 0
+        self.order, self.fault_next = 0, False
         self._run = _RUNNER(self._kernel)  # kept: the library calls it
         self.library.standin_run_with(self._run)
 
@@ -85,6 +90,8 @@ class StandIn:
         self.library.standin_fail(function.encode(), status, after)
 
     def _kernel(self, label, words, num_words, blocks, threads):
+        if self.fault_next:
+            return LAUNCH_FAILED
         try:
             self._launch(label.decode(), words, num_words, blocks, threads)
         except Exception as error:
@@ -104,6 +111,10 @@ class StandIn:
         _C._run_grid(code.executable.address, given, places, *grid)
 
 
+USER_KERNELS: dict[str, Any] = {}
+"""What gives the emulator's code of users' kernels, by their names."""
+
+
 @functools.cache
 def _emulated(label: str):
     """The emulator's code of the kernel that the first line of its PTX names."""
@@ -111,6 +122,8 @@ def _emulated(label: str):
     from pellucid.devices.launching import definition
     from pellucid_compiler.gpu.grid import Shape
 
+    if label.startswith("// user "):
+        return USER_KERNELS[label.removeprefix("// user ")]()
     _, kernel_id, stored, reduced, memory = label.split(" ")
     shape = Shape(int(stored), int(reduced), tuple(memory.split(",")))
     kernel = definition(bytes.fromhex(kernel_id))

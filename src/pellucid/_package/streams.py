@@ -11,8 +11,8 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid import device as device_type
+from pellucid._package import settings
 from pellucid._package.calls import offered
-from pellucid._package.settings import user_backend
 
 # The numbers of device types in PyTorch's interfaces, for `Stream.device_type`.
 _NUMBERS = {"cpu": 0, "cuda": 1, "xpu": 12, "mps": 13, "meta": 14, "privateuseone": 20}
@@ -22,8 +22,8 @@ _HOST = ("cpu", "meta")
 def _device_of(kind: str, device: Any) -> Any:
     """The device of a new stream or event: the accelerator's without one given."""
     if device is None:
-        has_backend = user_backend() is not None
-        device = _C._get_privateuse1_backend_name() if has_backend else "cpu"
+        accelerator = settings.accelerator()
+        device = "cpu" if accelerator is None else accelerator[0]
     found = device_type(device)
     known = (*_HOST, _C._get_privateuse1_backend_name())
     if found.type not in known and not _C._has_backend(found):

@@ -9,13 +9,19 @@ keeps. ``ptxas`` is not needed. Read next: ``pellucid_compiler/gpu/generate.py``
 from __future__ import annotations
 
 import hashlib
+import os
+import site
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pellucid_compiler
 from pellucid import _C
 from pellucid.devices.launching import definition
 from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, RowAdd, Rows
+from pellucid_compiler.codegen.schedules.failures import failed_checks
+from pellucid_compiler.codegen.schedules.map import failures_of
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.nvptx import ptx
@@ -44,7 +50,16 @@ def facts_of(kernel_id: bytes) -> tuple[int, int, int, bool] | None:
     kernel = definition(kernel_id)
     if kernel is None or type(kernel.form).__name__.lower() not in FORMS:
         return None
-    return *grid_facts(kernel), isinstance(kernel.form, (Map, Nest, Reduce))
+    return *grid_facts(kernel), _can_fail(kernel.form)
+
+
+def _can_fail(form: Any) -> bool:
+    """Whether a kernel needs a status; nests check indices."""
+    if isinstance(form, Map):
+        return bool(failures_of(form))
+    if isinstance(form, Reduce):
+        return bool(failed_checks([form.value]))
+    return isinstance(form, Nest)
 
 
 def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:
@@ -78,12 +93,18 @@ def image_of(
     return made
 
 
+def architecture_of(gpu: int) -> str:
+    """What PTX is printed for: sm_90a runs on 9.0 alone, sm_80 from 8.0 on."""
+    facts = _C._cuda_properties(gpu)
+    return "sm_90a" if (facts["major"], facts["minor"]) == (9, 0) else "sm_80"
+
+
 @cache
 def _target(gpu: int) -> tuple[str, KernelCache | None]:
     """The architecture to print PTX for, and the user's cache of its cubins."""
     facts = _C._cuda_properties(gpu)
     version = f"{facts['major']}{facts['minor']}"
-    architecture = "sm_90a" if version == "90" else "sm_80"
+    architecture = architecture_of(gpu)
     made_by = _digest_of_generators()
     made_by.update(f"{architecture} {_C._cuda_driver_version()}".encode())
     try:
@@ -101,3 +122,14 @@ def _digest_of_generators() -> hashlib._Hash:
         for source in sorted((root / name).rglob("*.py")):
             digest.update(source.read_bytes())
     return digest
+
+
+def find_library(name: str) -> str:
+    """Where a library of NVIDIA's is: in an installed package ("nvidia-cublas"), or ""
+    where it is not installed. ``PELLUCID_CUBLASLT`` names another file, 0 none."""
+    given = os.environ.get(f"PELLUCID_{name.upper()}")
+    if given is not None:
+        return "" if given == "0" else given
+    folders = [*site.getsitepackages(), *sys.path]
+    inside = (p for f in folders for p in Path(f).glob(f"nvidia/*/lib/lib{name}.so.*"))
+    return max(map(str, inside), default="")
