@@ -149,15 +149,17 @@ class Gpt(nn.Module):
         return self.head(self.blocks(self.embed(tokens)))
 
 
-def training_step(model: Any, inputs: Any, targets: Any) -> Callable[[], None]:
-    """Forward, backward and AdamW's step."""
+def training_step(model: Any, inputs: Any, targets: Any) -> Callable[[], Any]:
+    """Forward, backward and AdamW's step; gives the loss."""
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 
-    def step() -> None:
+    def step() -> Any:
         optimizer.zero_grad()
         logits = model(inputs)
-        F.cross_entropy(logits.flatten(0, -2), targets.flatten()).backward()
+        loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten())
+        loss.backward()
         optimizer.step()
+        return loss.detach()
 
     return step
 

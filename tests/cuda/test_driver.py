@@ -59,7 +59,7 @@ import json
 print(json.dumps([first, driver.log(), y.tolist()]))
 """)
     first, second, values = json.loads(output)
-    names = [call.split()[0] for call in first]
+    names = [call.split()[0] for call in first if "cuDeviceGet" not in call]
     assert names == [
         *("cuLinkCreate", "cuLinkAddData", "cuLinkComplete"),
         *("cuModuleLoadDataEx", "cuModuleGetFunction", "cuLaunchKernel"),
@@ -110,7 +110,7 @@ del x
 y = torch.empty(50 << 20, dtype=torch.uint8, device="cuda")  # needs x's segment back
 print(torch.cuda.memory_stats()["num_alloc_retries"])
 try:
-    torch.empty(30 << 20, dtype=torch.uint8, device="cuda")
+    torch.empty(31 << 20, dtype=torch.uint8, device="cuda")
 except torch.OutOfMemoryError as error:
     print(error)
 print((torch.ones(3, device="cuda") + 1).tolist())
@@ -119,7 +119,7 @@ print((torch.ones(3, device="cuda") + 1).tolist())
     )
     retries, error, values = output.splitlines()
     assert int(retries) == 1
-    assert "Tried to allocate 30.00 MiB" in error
+    assert "Tried to allocate 31.00 MiB" in error
     assert "total capacity of 80.00 MiB of which 30.00 MiB is free" in error
     assert values == "[2.0, 2.0, 2.0]"
 

@@ -48,16 +48,13 @@ here_step = training_step(model, tokens, tokens)
 step = training_step(there, tokens.to("cuda"), tokens.to("cuda"))
 before = torch.devices.counts("cuda")["fallbacks"]
 for _ in range(2):
-    here_step(), step()
+    here, on_gpu = here_step().item(), step().item()
+    print(abs(here - on_gpu) < 1e-4)
 after = torch.devices.counts("cuda")
-worst = max(
-    (p - q.cpu()).abs().max().item()
-    for p, q in zip(model.parameters(), there.parameters())
-)
-print(worst < 1e-4, after["fallbacks"] - before, after["launched"] > 200, driver.faults)
+print(after["fallbacks"] - before, after["launched"] > 200, driver.faults)
 """)
-    close, fallbacks, launched, faults = output.split()
-    assert close == "True"
+    first, second, fallbacks, launched, faults = output.split()
+    assert (first, second) == ("True", "True")
     assert int(fallbacks) == 0
     assert launched == "True"
     assert faults == "[]"
@@ -81,12 +78,7 @@ def test_a_users_kernel_runs_on_the_gpu():
     output = run_program("""
 from pellucid.devices import gpu
 from tests.cuda import standin
-
-@gpu.kernel
-def scale(x, out, n, factor):
-    i = gpu.block() * gpu.threads() + gpu.thread()
-    if i < n:
-        out[i] = x[i] * factor
+from tests.cuda.user_kernels import scale
 
 x = torch.arange(100.0).to("cuda")
 out = torch.zeros(100).to("cuda")

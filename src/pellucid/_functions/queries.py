@@ -81,7 +81,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Stores the setting. Every algorithm is deterministic anyway, but for products by
     cuBLASLt on a GPU, which it turns off."""
     _settings.update(deterministic=mode, warn_only=warn_only)
-    pellucid._C._use_cublas(not mode)
+    _C._use_cublas(not mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
