@@ -298,7 +298,7 @@ API = {
     "accelerator": {"_package"},
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
-    "cuda": {"_package"},
+    "cuda": {"_package", "autograd", "devices", "nn", "pellucid_compiler"},
     "cuda/amp": {"amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {
