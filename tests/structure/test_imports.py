@@ -263,7 +263,7 @@ API = {
     "utils/_pytree": set(),
     "utils/data": {
         *("_utils", "distributed", "multiprocessing", "random", "storage"),
-        *("utils/data/datapipes", "utils/data/datapipes/iter"),
+        *("utils/data/_utils", "utils/data/datapipes", "utils/data/datapipes/iter"),
     },
     "utils/data/_utils": {"utils/data"},
     "utils/data/datapipes": {
@@ -298,7 +298,9 @@ API = {
     "accelerator": {"_package"},
     "backends": {"_package"},
     "cpu": {"amp", "memory"},
-    "cuda": {"_package", "autograd", "devices", "nn", "pellucid_compiler"},
+    "cuda": {
+        *("_package", "autograd", "devices", "nn", "pellucid_compiler", "random"),
+    },
     "cuda/amp": {"amp"},
     "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
     "devices/check": {

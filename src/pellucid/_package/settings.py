@@ -32,7 +32,7 @@ def accelerator() -> tuple[str, Any] | None:
     backend = user_backend()
     if backend is not None:
         return _C._get_privateuse1_backend_name(), backend
-    return ("cuda", import_module("pellucid.cuda")) if _C._find_cuda()[0] else None
+    return ("cuda", get_device_module("cuda")) if _C._find_cuda()[0] else None
 
 
 @offered.function
