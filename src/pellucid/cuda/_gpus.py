@@ -133,11 +133,11 @@ class Gpus(DeviceModule):
 
     def get_rng_state(self, device: Any = "cuda") -> Any:
         """The state of that generator."""
-        return pellucid.get_rng_state()
+        return pellucid.default_generator.get_state()
 
     def set_rng_state(self, new_state: Any, device: Any = "cuda") -> None:
         """Sets the state of that generator."""
-        pellucid.set_rng_state(new_state)
+        pellucid.default_generator.set_state(new_state)
 
     def get_rng_state_all(self) -> list[Any]:
         """The state for each GPU: the same one."""

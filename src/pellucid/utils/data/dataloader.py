@@ -165,7 +165,7 @@ class DataLoader(Generic[_T_co]):
         if not self.pin_memory:
             return self._pass()
         if pellucid._C._find_cuda()[0]:
-            from pellucid.utils.data._utils.pin_memory import pin_memory
+            from pellucid.utils.data._pinning import pin_memory
 
             return map(pin_memory, self._pass())
         warnings.warn(
