@@ -96,7 +96,7 @@ DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, 
                        const PoolOptions& pool = {});
 Backend* find_backend(DeviceType type);  // null: the type has no backend
 
-// CUDA's backend is looked for when it is first asked for: `find` is called once, with a lock held.
+// CUDA's backend is looked for at its first use: `find` is called once, with a lock held.
 struct FoundBackend {
   std::unique_ptr<Backend> backend;  // null: there is none
   std::string why_not;               // a sentence for errors; empty: there is no driver

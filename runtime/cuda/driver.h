@@ -1,6 +1,6 @@
 // NVIDIA's driver, found at run time: nothing is linked, and its headers are not needed.
 //
-// PELLUCID_CUDA_DRIVER names another library than libcuda.so.1. The names and numbers are those of cuda.h.
+// PELLUCID_CUDA_DRIVER names another library than libcuda.so.1. The names and numbers are those of NVIDIA's header.
 #pragma once
 
 #include <cstddef>

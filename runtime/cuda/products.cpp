@@ -8,7 +8,7 @@
 
 namespace pellucid::cuda {
 
-// The names and numbers are those of cublasLt.h.
+// The names and numbers are those of the library's header.
 #define PELLUCID_BLAS_FUNCTIONS(F)                                                                                    \
   F(create, "cublasLtCreate", (Handle * handle))                                                                      \
   F(new_description, "cublasLtMatmulDescCreate", (Handle * made, int compute, int scale))                             \

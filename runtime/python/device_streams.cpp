@@ -229,7 +229,7 @@ PyMethodDef functions[] = {
     {"_is_capturing", is_capturing, METH_O, "Whether this thread's stream of the device is being captured."},
     {"_end_capture", end_capture, METH_VARARGS, "_end_capture(device, stream): the number of the graph."},
     {"_replay_graph", replay, METH_VARARGS, "_replay_graph(device, graph, stream)."},
-    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph, pool): 0 is no graph."},
+    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph, pool): graph 0 does not exist."},
     {"_pin_memory", pin_memory, METH_O, "The tensor, or a copy of it in pinned memory."},
     {"_record_stream", record_stream, METH_VARARGS, "_record_stream(tensor, stream)."},
     {"_device_memory", memory, METH_O, "Counts of the device's memory."},

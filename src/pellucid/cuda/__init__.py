@@ -1,8 +1,8 @@
 """CUDA devices: the GPUs that NVIDIA's driver shows to this process.
 
-The driver is looked for when the first question is asked (``_gpus.py``). Without a GPU
-questions are answered as PyTorch answers them, seeds and cache calls do nothing, and
-what needs a device raises. docs/cuda.md says what has run on a GPU.
+The driver is looked for when the first question is asked (``devices/gpus.py``). Without
+a GPU questions are answered as PyTorch answers them, seeds and cache calls do nothing,
+and what needs a device raises. docs/cuda.md says what has run on a GPU.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def _asked(name: str, without: Callable[..., Any]) -> Callable[..., Any]:
     def ask(*args: Any, **kwargs: Any) -> Any:
         is_there, why_not = _C._find_cuda()
         if is_there:
-            from pellucid.cuda._gpus import GPUS
-
-            return getattr(GPUS, name)(*args, **kwargs)
+            return getattr(pellucid.cuda._gpus, name)(*args, **kwargs)
         if why_not and without == _absent.refuse:
             raise RuntimeError(why_not)
         return without(*args, **kwargs)
@@ -212,6 +210,10 @@ def _tensor_type(name: str) -> type:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_gpus":
+        return import_module("pellucid.devices.gpus").GPUS
+    if name == "_graphed_callables":
+        return import_module("pellucid.devices.graphed").make_graphed_callables
     if name in _SUBMODULES:
         return import_module(f"pellucid.cuda.{name}")
     for ending in ("Tensor", "Storage"):
