@@ -17,10 +17,10 @@ namespace pellucid::cuda {
   F(new_layout, "cublasLtMatrixLayoutCreate", (Handle * made, int type, uint64_t rows, uint64_t columns, int64_t ld)) \
   F(lay_out, "cublasLtMatrixLayoutSetAttribute", (Handle made, int attribute, const void* value, size_t nbytes))      \
   F(drop_layout, "cublasLtMatrixLayoutDestroy", (Handle made))                                                        \
-  F(multiply, "cublasLtMatmul", (Handle handle, Handle description, const void* alpha, const void* a, Handle a_layout, \
-                                 const void* b, Handle b_layout, const void* beta, const void* c, Handle c_layout,    \
-                                 void* d, Handle d_layout, const void* algorithm, void* workspace, size_t nbytes,     \
-                                 Handle stream))
+  F(multiply, "cublasLtMatmul",                                                                                       \
+    (Handle handle, Handle description, const void* alpha, const void* a, Handle a_layout, const void* b,             \
+     Handle b_layout, const void* beta, const void* c, Handle c_layout, void* d, Handle d_layout,                     \
+     const void* algorithm, void* workspace, size_t nbytes, Handle stream))
 
 struct BlasFunctions {
 #define PELLUCID_MEMBER(member, symbol, parameters) int(*member) parameters = nullptr;
@@ -94,8 +94,8 @@ Products::Products(const std::string& library)
         void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!loaded) raise(ErrorKind::Runtime, "cuBLASLt: %s", dlerror());
         auto functions = std::make_unique<BlasFunctions>();
-#define PELLUCID_LOAD(member, symbol, parameters)                                               \
-  functions->member = reinterpret_cast<decltype(functions->member)>(dlsym(loaded, symbol));     \
+#define PELLUCID_LOAD(member, symbol, parameters)                                           \
+  functions->member = reinterpret_cast<decltype(functions->member)>(dlsym(loaded, symbol)); \
   if (!functions->member) raise(ErrorKind::Runtime, "%s has no " symbol, library.c_str());
         PELLUCID_BLAS_FUNCTIONS(PELLUCID_LOAD)
 #undef PELLUCID_LOAD

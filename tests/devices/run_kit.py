@@ -1,7 +1,7 @@
 """The conformance kit with the arguments of tests: a report as JSON.
 
-``python run_kit.py twin``, ``toy``, ``emu`` or ``late``. A process of its own: the first
-backend of a process is its accelerator from then on.
+``python run_kit.py twin``, ``toy``, ``emu`` or ``late``. A process of its own: the
+first backend of a process is its accelerator from then on.
 """
 
 import json
