@@ -191,6 +191,7 @@ void BackwardPass::evaluate_all() {
   do
     while (NodeTask* task = ready_.pop()) evaluate(*task);
   while (options_.late && take_late_gradient());
+  streams_.leave();
   region.finish();
 }
 
@@ -265,6 +266,7 @@ void BackwardPass::apply(NodeTask& task, TimelineEvent* event) {
   GradientList gradients(node.num_edges);
   const std::span<Tensor> grads_out = gradients.span();
   const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
+  streams_.enter(node);
   node.apply(grads_in, grads_out, options_.create_graph);
   if (event && node.num_edges) [[unlikely]]
     event->extra = ticks();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/engine.h"
+#include "autograd/node_streams.h"
 #include "autograd/ready_queue.h"
 #include "core/inline_vector.h"
 
@@ -73,6 +74,7 @@ class BackwardPass {
   InlineVector<Node*, 8> roots_;         // one reference each, which keeps the whole graph alive
   std::span<const Edge> late_edges_;     // each is a dependency of its task until its gradient arrives
   ReadyQueue ready_;
+  NodeStreams streams_;
   std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
   std::vector<Capture> captures_;
   std::vector<Tensor> captured_;

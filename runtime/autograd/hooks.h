@@ -52,6 +52,7 @@ struct NodeExtras {
   std::vector<PackedSlot> packed;  // saved tensors that hooks hold
   std::vector<Tensor> results;     // of a watched call: what the gradient op that modes see may read
   Ref<Attachment> metadata;        // Python's `metadata` dict
+  int64_t stream = 0;              // of the forward op's device (autograd/node_streams.h)
   uint32_t forward_stack = 0;      // anomaly mode: where the forward call was made (autograd/anomaly.h)
 };
 

@@ -1,5 +1,7 @@
 #include "autograd/op_node.h"
 
+#include "autograd/node_streams.h"
+
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -206,6 +208,7 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
     ++node->num_edges;
   });
   save_arguments(*node, call, cursor);
+  note_stream(*node);
   if (in_region()) [[unlikely]]
     for_each_result(call, [&](TensorImpl* tensor) { node->was_recorded |= tensor && is_recorded(*tensor); });
   return owner;

@@ -16,15 +16,37 @@ namespace {
 FORK_SAFE ForkSafeMutex adding;
 
 constexpr int kFirst = static_cast<int>(DeviceType::PrivateUse);
-constexpr int kCount = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
+constexpr int kUserTypes = static_cast<int>(DeviceType::PrivateUse3) - kFirst + 1;
+constexpr int kCuda = kUserTypes;  // its slot
+constexpr int kCount = kUserTypes + 1;
 
-std::atomic<Backend*> backends[kCount];  // never destroyed: storages release memory until the process ends
+std::atomic<Backend*> backends[kCount];              // never destroyed: storages release memory until the process ends
+std::atomic<FoundBackend (*)()> find_cuda{nullptr};  // null once it has been called
+std::string* cuda_reason;                            // why there is none; set under `adding`
 constinit thread_local int8_t current[kCount] = {};
 using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
 thread_local std::unique_ptr<Streams>
     streams;  // current streams, by type and index; null: the first stream of each device
 
-int slot_of(DeviceType type) { return static_cast<int>(type) - kFirst; }
+int slot_of(DeviceType type) { return type == DeviceType::CUDA ? kCuda : static_cast<int>(type) - kFirst; }
+bool has_slot(DeviceType type) { return type == DeviceType::CUDA || is_user_device(type); }
+
+Backend* install(DeviceType type, std::unique_ptr<Backend> backend, const PoolOptions& pool) {
+  backend->type = type;
+  backend->pool = new DevicePool(*backend, pool);
+  Backend* const installed = backend.release();
+  backends[slot_of(type)].store(installed, std::memory_order_release);
+  return installed;
+}
+
+[[gnu::cold]] Backend* look_for_cuda() {
+  const std::lock_guard lock(adding);
+  const auto find = find_cuda.exchange(nullptr);
+  if (!find) return backends[kCuda].load(std::memory_order_acquire);
+  FoundBackend found = find();
+  cuda_reason = new std::string(std::move(found.why_not));
+  return found.backend ? install(DeviceType::CUDA, std::move(found.backend), found.pool) : nullptr;
+}
 
 std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceType> wanted) {
   const std::optional<DeviceType> named = find_device_type(name);
@@ -40,6 +62,10 @@ std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceT
 
 }  // namespace
 
+void Backend::begin_capture(Device device, int64_t) {
+  raise(ErrorKind::NotImplemented, "%s records no graphs", device_name(device).c_str());
+}
+
 void Backend::copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes) {
   std::vector<char> bytes(nbytes);
   to_host(device, bytes.data(), from, nbytes);
@@ -52,16 +78,25 @@ DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, 
   const std::optional<DeviceType> type = free_type(name, wanted);
   if (!type)
     raise(ErrorKind::Runtime, "no device type is left for the backend '%.*s': a process has at most %d",
-          static_cast<int>(name.size()), name.data(), kCount);
+          static_cast<int>(name.size()), name.data(), kUserTypes);
   name_user_backend(name, *type);
-  backend->type = *type;
-  backend->pool = new DevicePool(*backend, pool);
-  backends[slot_of(*type)].store(backend.release(), std::memory_order_release);
+  install(*type, std::move(backend), pool);
   return *type;
 }
 
 Backend* find_backend(DeviceType type) {
-  return is_user_device(type) ? backends[slot_of(type)].load(std::memory_order_acquire) : nullptr;
+  if (!has_slot(type)) return nullptr;
+  if (type == DeviceType::CUDA && find_cuda.load(std::memory_order_acquire)) [[unlikely]]
+    return look_for_cuda();
+  return backends[slot_of(type)].load(std::memory_order_acquire);
+}
+
+void find_cuda_with(FoundBackend (*find)()) { find_cuda.store(find, std::memory_order_release); }
+
+std::string why_no_cuda() {
+  find_backend(DeviceType::CUDA);
+  const std::lock_guard lock(adding);
+  return cuda_reason ? *cuda_reason : std::string();
 }
 
 Backend& backend_of(Device device) {
@@ -89,7 +124,7 @@ void set_current_device(Device device) {
 }
 
 int64_t current_stream(Device device) {
-  if (!streams || !is_user_device(device.type) || device.index < 0) return 0;
+  if (!streams || !has_slot(device.type) || device.index < 0) return 0;
   return (*streams)[static_cast<size_t>(slot_of(device.type))][static_cast<size_t>(device.index)];
 }
 
@@ -99,7 +134,10 @@ void set_current_stream(Device device, int64_t stream) {
       static_cast<int32_t>(stream);
 }
 
-Key key_of_device(DeviceType type) { return static_cast<Key>(static_cast<int>(Key::PrivateUse1) + slot_of(type)); }
+Key key_of_device(DeviceType type) {
+  if (type == DeviceType::CUDA) return Key::CUDA;
+  return static_cast<Key>(static_cast<int>(Key::PrivateUse1) + slot_of(type));
+}
 
 void clear_storage(Storage& storage) {
   if (storage.host) {

@@ -51,16 +51,35 @@ class Backend {
   virtual std::optional<int64_t> launch(const Launch&) { return std::nullopt; }
   virtual void synchronize(Device) {}
 
+  // Copies that may return before they have run, from or to memory of `allocate_pinned`.
+  virtual void start_to_host(Device device, void* to, uint64_t from, size_t nbytes) {
+    to_host(device, to, from, nbytes);
+  }
+  virtual void start_from_host(Device device, uint64_t to, const void* from, size_t nbytes) {
+    from_host(device, to, from, nbytes);
+  }
+  // Page-locked memory of the host, never released; null: the device has no use for it.
+  virtual void* allocate_pinned(size_t /*nbytes*/) { return nullptr; }
+  virtual bool has_pinned_memory() const { return false; }
+
   // Streams are in-order queues of work; stream 0 is each device's default. Copies and launches go to the thread's
   // current stream, and `to_host` returns when its copy is complete. Without streams every call is synchronous.
   virtual bool has_streams() const { return false; }
-  virtual int64_t new_stream(Device) { return 0; }
+  virtual int64_t new_stream(Device, int /*priority*/) { return 0; }    // the lower the number, the earlier it runs
   virtual uint64_t record(Device, int64_t /*stream*/) { return 0; }     // an event: marks the current end of the stream
   virtual void wait(Device, int64_t /*stream*/, uint64_t /*event*/) {}  // later work of the stream waits for the event
   virtual bool is_done(Device, uint64_t /*event*/) { return true; }
   virtual void finish(Device, uint64_t /*event*/) {}                // returns when the event has completed
   virtual double elapsed(Device, uint64_t, uint64_t) { return 0; }  // milliseconds between two events
+  virtual void drop_event(Device, uint64_t /*event*/) noexcept {}   // nothing will name the event again
   virtual bool is_alive() const { return true; }                    // false: the process is ending
+
+  // Graphs: what is queued on a stream between the first two calls is recorded instead, to be repeated as a whole.
+  // Pools keep the memory of a graph apart (core/device_pool.h).
+  virtual void begin_capture(Device device, int64_t stream);
+  virtual uint64_t end_capture(Device, int64_t /*stream*/) { return 0; }
+  virtual void replay(Device, uint64_t /*graph*/, int64_t /*stream*/) {}
+  virtual void drop_graph(Device, uint64_t /*graph*/) noexcept {}
 
   // Called for every step that runs on the CPU instead of the device.
   virtual void note_fallback(const std::string& /*op*/, const char* /*kernel*/) {}
@@ -76,7 +95,17 @@ class Backend {
 DeviceType add_backend(std::string_view name, std::unique_ptr<Backend> backend, std::optional<DeviceType> wanted = {},
                        const PoolOptions& pool = {});
 Backend* find_backend(DeviceType type);  // null: the type has no backend
-Backend& backend_of(Device device);      // raises if the device is absent
+
+// CUDA's backend is looked for at its first use: `find` is called once, with a lock held.
+struct FoundBackend {
+  std::unique_ptr<Backend> backend;  // null: there is none
+  std::string why_not;               // a sentence for errors; empty: there is no driver
+  PoolOptions pool;
+};
+void find_cuda_with(FoundBackend (*find)());
+std::string why_no_cuda();
+
+Backend& backend_of(Device device);  // raises if the device is absent
 
 // The device as tensors have it: `twin` becomes the thread's current device of that type, and the CPU has no index.
 // Raises for a device that does not exist.

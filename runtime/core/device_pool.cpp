@@ -32,6 +32,7 @@ struct DevicePool::Ledger {
     State state;
     bool starts_segment;
     std::vector<int64_t> users;  // other streams
+    int64_t pool = 0;            // of a graph; 0: the stream's own
   };
   using Parts = std::map<uint64_t, Part>;
   struct Event {
@@ -45,11 +46,19 @@ struct DevicePool::Ledger {
     if (options.policy == PoolPolicy::FirstFit) return {part->first, part->second.nbytes};
     return {part->second.nbytes, part->first};
   }
-  void list(Parts::iterator part) { free[part->second.stream].insert(place_of(part)); }
-  void unlist(Parts::iterator part) { free[part->second.stream].erase(place_of(part)); }
+  // Whose part it is when it is free: a stream's, or a graph's pool (negative).
+  static int64_t owner(const Part& part) { return part.pool ? -part.pool : part.stream; }
+  void list(Parts::iterator part) { free[owner(part->second)].insert(place_of(part)); }
+  void unlist(Parts::iterator part) { free[owner(part->second)].erase(place_of(part)); }
+
+  int64_t pool_of(int64_t stream) const {
+    const auto found = captures.find(stream);
+    return found == captures.end() ? 0 : found->second;
+  }
 
   Parts::iterator find_free(int64_t stream, size_t size) {
-    std::set<std::pair<uint64_t, uint64_t>>& places = free[stream];
+    const int64_t pool = pool_of(stream);
+    std::set<std::pair<uint64_t, uint64_t>>& places = free[pool ? -pool : stream];
     if (options.policy == PoolPolicy::FirstFit) {
       const auto fits = [&](const auto& place) { return place.second >= size; };
       const auto found = std::ranges::find_if(places, fits);
@@ -67,11 +76,12 @@ struct DevicePool::Ledger {
     if (part == parts.end()) return 0;
     unlist(part);
     if (part->second.nbytes > size) {
-      const Part rest{part->second.nbytes - size, 0, stream, State::Free, false, {}};
+      const Part rest{part->second.nbytes - size, 0, stream, State::Free, false, {}, part->second.pool};
       list(parts.emplace_hint(std::next(part), part->first + size, rest));
       part->second.nbytes = size;
     }
     part->second.state = State::Used;
+    part->second.stream = stream;
     part->second.requested = nbytes;
     count_block(part->second, 1);
     return part->first;
@@ -116,7 +126,7 @@ struct DevicePool::Ledger {
 
   bool is_free_segment(Parts::const_iterator part) const {
     const auto next = std::next(part);
-    return part->second.state == State::Free && part->second.starts_segment &&
+    return part->second.state == State::Free && part->second.starts_segment && !pools.contains(part->second.pool) &&
            (next == parts.end() || next->second.starts_segment);
   }
 
@@ -136,7 +146,10 @@ struct DevicePool::Ledger {
 
   const PoolOptions options;
   Parts parts;
-  std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by stream
+  std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by owner
+  std::map<int64_t, int64_t> captures;                              // pools by the streams that are captured
+  std::map<int64_t, int> pools;                                     // how many graphs use them
+  int64_t last_pool = 0;
   std::vector<Event> awaited;  // one entry per pending event, so an address may occur several times
   MemoryCounts counts;
 };
@@ -157,7 +170,7 @@ size_t DevicePool::block_size(size_t nbytes) const {
 
 uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   const size_t size = block_size(nbytes);
-  finish_awaited(device, false);
+  if (!is_capturing(device)) finish_awaited(device, false);
   if (options_.policy != PoolPolicy::None) {
     Ledger& ledger = ledger_of(device);
     const std::lock_guard lock(mutex);
@@ -168,6 +181,48 @@ uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   } catch (const Error& error) {
     if (error.kind == ErrorKind::OutOfMemory) ++ledger_of(device).counts.failures;
     throw;
+  }
+}
+
+bool DevicePool::is_capturing(Device device) const {
+  const std::lock_guard lock(mutex);
+  return ledger_of(device).pool_of(current_stream(device)) != 0;
+}
+
+int64_t DevicePool::new_pool(Device device) {
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(mutex);
+  ledger.pools[++ledger.last_pool] = 0;
+  return ledger.last_pool;
+}
+
+int64_t DevicePool::begin_capture(Device device, int64_t stream, int64_t pool) {
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(mutex);
+  if (pool && !ledger.pools.contains(pool))
+    raise(ErrorKind::Value, "%s has no pool %lld of a graph", device_name(device).c_str(),
+          static_cast<long long>(pool));
+  if (!pool) pool = ++ledger.last_pool;
+  ++ledger.pools[pool];
+  return ledger.captures[stream] = pool;
+}
+
+void DevicePool::end_capture(Device device, int64_t stream) {
+  const std::lock_guard lock(mutex);
+  ledger_of(device).captures.erase(stream);
+}
+
+void DevicePool::drop_pool(Device device, int64_t pool) {
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(mutex);
+  if (--ledger.pools.at(pool) == 0) ledger.pools.erase(pool);
+  else return;
+  // Blocks that other streams of the capture used were not reused in it.
+  for (auto part = ledger.parts.begin(); part != ledger.parts.end();) {
+    const auto current = part++;
+    if (current->second.pool != pool || current->second.state != Ledger::State::Awaited) continue;
+    ledger.give_back(current);
+    part = ledger.parts.begin();
   }
 }
 
@@ -194,7 +249,10 @@ uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size
   }
   const std::lock_guard lock(mutex);
   ledger.count_segment(segment, 1);
-  ledger.list(ledger.parts.emplace(address, Ledger::Part{segment, 0, stream, Ledger::State::Free, true, {}}).first);
+  ledger.list(
+      ledger.parts
+          .emplace(address, Ledger::Part{segment, 0, stream, Ledger::State::Free, true, {}, ledger.pool_of(stream)})
+          .first);
   if (const uint64_t taken = ledger.take(stream, nbytes, size)) return taken;
   raise(ErrorKind::Runtime, "a new segment of %zu bytes has no block of %zu", segment, size);
 }
@@ -211,6 +269,7 @@ void DevicePool::release(Device device, uint64_t address) noexcept {
     // Memory that has been returned to the backend is no longer written by anybody.
     if (options_.policy == PoolPolicy::None && backend_.has_streams()) users.push_back(part.stream);
     part.state = Ledger::State::Awaited;
+    if (ledger.pools.contains(part.pool) && !users.empty()) return;  // no event may be recorded; see drop_pool
   }
   try {
     for (const int64_t user : users) {
@@ -256,7 +315,9 @@ void DevicePool::finish_awaited(Device device, bool wait) {
   }
   const auto is_pending = [&](const Ledger::Event& item) {
     if (wait) backend_.finish(device, item.event);
-    return !wait && !backend_.is_done(device, item.event);
+    else if (!backend_.is_done(device, item.event)) return true;
+    backend_.drop_event(device, item.event);
+    return false;
   };
   std::vector<Ledger::Event> pending;
   std::ranges::copy_if(events, std::back_inserter(pending), is_pending);
@@ -288,10 +349,15 @@ void DevicePool::empty(Device device) {
   {
     const std::lock_guard lock(mutex);
     segments = ledger.take_free_segments();
-    for (const auto& [stream, places] : ledger.free) streams.push_back(stream);
+    for (const auto& [owner, places] : ledger.free)
+      if (owner >= 0) streams.push_back(owner);
   }
   if (!segments.empty() && backend_.has_streams())
-    for (const int64_t stream : streams) backend_.finish(device, backend_.record(device, stream));
+    for (const int64_t stream : streams) {
+      const uint64_t event = backend_.record(device, stream);
+      backend_.finish(device, event);
+      backend_.drop_event(device, event);
+    }
   for (const auto& [address, nbytes] : segments) backend_.release(device, address, nbytes);
 }
 

@@ -43,6 +43,14 @@ class DevicePool {
   // Returns segments without live blocks to the backend, once their streams have finished with them.
   void empty(Device device);
 
+  // Memory allocated on a stream while a graph of it is captured comes from a pool of the graph's own, which lives until
+  // as many calls of `drop_pool` as of `begin_capture`. Pool 0 makes a new one. Returns its number.
+  int64_t new_pool(Device device);  // for the graphs that are given it
+  int64_t begin_capture(Device device, int64_t stream, int64_t pool);
+  void end_capture(Device device, int64_t stream);
+  bool is_capturing(Device device) const;  // this thread's current stream
+  void drop_pool(Device device, int64_t pool);
+
   MemoryCounts counts(Device device) const;
   void reset_peaks(Device device);
   void reset_sums(Device device);

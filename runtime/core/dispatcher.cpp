@@ -368,7 +368,7 @@ bool ran_elsewhere(OpCall& call) {
     if (call.args[k].tag != Tag::Device) continue;
     const Device device = decode_device(call.args[k].integer);
     if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;
-    if (!is_user_device(device.type)) raise_absent_device(device);
+    if (!is_user_device(device.type) && !find_backend(device.type)) raise_absent_device(device);
     const Key key = key_of_device(device.type);
     KernelEntry entry = entry_at(*call.op, key).kernel;
     if (!entry.function && find_backend(device.type)) {

@@ -28,6 +28,8 @@ void raise_absent_device(Device device) {
   for (char& letter : upper) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   constexpr const char* kAdvice =
       "Tensors can be made on cpu and meta; leave `device` out, or check first that the device is available.";
+  if (const std::string why = device.type == DeviceType::CUDA ? why_no_cuda() : std::string(); !why.empty())
+    raise(ErrorKind::Runtime, "%s", why.c_str());
   switch (device.type) {
     case DeviceType::CUDA:
     case DeviceType::XPU:

@@ -21,6 +21,7 @@ struct Target {
   Device device;
   bool copy;
   MemoryFormat format;
+  bool non_blocking = false;
 };
 
 // Whether the strides of all dims are channels-last; dims of size 1 decide if two orders are possible.
@@ -60,7 +61,8 @@ void convert_to(OpCall& call, const Target& target) {
     Value wanted;
     wanted.tag = Tag::Device;
     wanted.integer = encode_device(device);
-    return give_call(call, named_op(NamedOp::ToCopy), {Value::of_dtype(target.dtype), {}, wanted});
+    return give_call(call, named_op(NamedOp::ToCopy),
+                     {Value::of_dtype(target.dtype), {}, wanted, {}, Value::of_bool(target.non_blocking)});
   }
   if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
   if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));
@@ -122,7 +124,7 @@ void to_device(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
   const Device device = call.args[1].is_none() ? self.device : decode_device(call.args[1].integer);
   convert_to(call, {dtype_or(call.args[2], self.dtype), device, call.args[4].integer != 0,
-                    format_or(call.args[5], MemoryFormat::Preserve)});
+                    format_or(call.args[5], MemoryFormat::Preserve), call.args[3].integer != 0});
 }
 
 void to_layout(OpCall& call, void*) {
@@ -131,13 +133,13 @@ void to_layout(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
   const Device device = call.args[3].is_none() ? self.device : decode_device(call.args[3].integer);
   convert_to(call, {dtype_or(call.args[1], self.dtype), device, call.args[6].integer != 0,
-                    format_or(call.args[7], MemoryFormat::Preserve)});
+                    format_or(call.args[7], MemoryFormat::Preserve), call.args[5].integer != 0});
 }
 
 void to_other(OpCall& call, void*) {
   const TensorImpl& other = *call.args[1].tensor;
-  convert_to(call,
-             {other.dtype, other.device, call.args[3].integer != 0, format_or(call.args[4], MemoryFormat::Preserve)});
+  convert_to(call, {other.dtype, other.device, call.args[3].integer != 0,
+                    format_or(call.args[4], MemoryFormat::Preserve), call.args[2].integer != 0});
 }
 
 void type_as(OpCall& call, void*) {

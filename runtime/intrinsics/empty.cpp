@@ -1,6 +1,7 @@
 // empty and similar ops: uninitialised memory.
 #include "core/backend.h"
 #include "core/defaults.h"
+#include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "core/geometry.h"
 #include "core/recording.h"
@@ -8,6 +9,7 @@
 #include "intrinsics/kernels.h"
 #include "intrinsics/layout.h"
 #include "intrinsics/repeat.h"
+#include "kernels/host_shadow.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::intrinsics {
@@ -41,6 +43,12 @@ void empty_sizes(OpCall& call, void*) {
   const Options options = read_options(call.args + 1, default_dtype(), {});
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
+  if (call.args[4].tag == Tag::Bool && call.args[4].integer) {
+    if (options.device.type != DeviceType::CPU)
+      raise(ErrorKind::Runtime, "Only dense CPU tensors can be pinned; this one is on %s",
+            device_name(options.device).c_str());
+    return give(call, empty_pinned(sizes, options.dtype));
+  }
   if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) {
     give_new(call, empty(sizes, options.dtype, options.device));
     return prepare_factory(call, [&] {

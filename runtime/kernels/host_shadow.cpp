@@ -4,6 +4,7 @@
 
 #include "core/backend.h"
 #include "core/geometry.h"
+#include "core/pinned_memory.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
 #include "kernels/device_launch.h"
@@ -27,6 +28,13 @@ Tensor tensor_over(const Ref<Storage>& storage, const TensorImpl& like, int64_t 
   set_geometry(*tensor, like.shape(), like.stride());
   tensor->flags |= like.flags & TensorImpl::kWrappedNumber;
   return tensor;
+}
+
+// With the sizes and strides of the tensor, made dense if they have gaps.
+Tensor empty_pinned_like(const TensorImpl& tensor) {
+  const Tensor like = empty_like_layout(tensor, tensor.dtype, {DeviceType::Meta});
+  const auto nbytes = static_cast<size_t>(like->numel * item_of(*like));
+  return tensor_over(allocate_pinned_storage(nbytes), *like, 0);
 }
 
 }  // namespace
@@ -100,10 +108,24 @@ Tensor on_host(TensorImpl& tensor) {
 
 namespace {
 
-void copy_bytes_across(TensorImpl& to, TensorImpl& from) {
+void copy_bytes_across(TensorImpl& to, TensorImpl& from, bool non_blocking) {
   const auto nbytes = static_cast<size_t>(to.numel * item_of(to));
-  if (!to.is_off_host()) return backend_of(from.device).to_host(from.device, to.host(), from.address(), nbytes);
-  if (!from.is_off_host()) return backend_of(to.device).from_host(to.device, to.address(), from.host(), nbytes);
+  // The host's side of the copy, and whether it may run later.
+  const auto may_run_later = [&](const TensorImpl& there, const TensorImpl& here) {
+    if (!non_blocking || !is_pinned(*here.storage)) return false;
+    note_pinned_use(*here.storage, there.device, current_stream(there.device));
+    return true;
+  };
+  if (!to.is_off_host()) {
+    Backend& backend = backend_of(from.device);
+    if (may_run_later(from, to)) return backend.start_to_host(from.device, to.host(), from.address(), nbytes);
+    return backend.to_host(from.device, to.host(), from.address(), nbytes);
+  }
+  if (!from.is_off_host()) {
+    Backend& backend = backend_of(to.device);
+    if (may_run_later(to, from)) return backend.start_from_host(to.device, to.address(), from.host(), nbytes);
+    return backend.from_host(to.device, to.address(), from.host(), nbytes);
+  }
   if (to.device == from.device) {
     if (to.address() != from.address())
       backend_of(to.device).copy_within(to.device, to.address(), from.address(), nbytes);
@@ -147,9 +169,9 @@ bool launch_conversion(TensorImpl& to, TensorImpl& from) {
 
 }  // namespace
 
-void copy_across_devices(TensorImpl& to, TensorImpl& from) {
+void copy_across_devices(TensorImpl& to, TensorImpl& from, bool non_blocking) {
   const bool may_meet = to.storage == from.storage && to.address() != from.address();
-  if (!may_meet && are_equal_blocks(to, from)) return copy_bytes_across(to, from);
+  if (!may_meet && are_equal_blocks(to, from)) return copy_bytes_across(to, from, non_blocking);
   if (!may_meet && launch_conversion(to, from)) return;
   HostShadows shadows;
   shadows.add(to, true);
@@ -159,8 +181,22 @@ void copy_across_devices(TensorImpl& to, TensorImpl& from) {
   shadows.write_back();
 }
 
-Tensor copy_to_device(TensorImpl& tensor, Device device) {
-  Tensor copy = empty_like_layout(tensor, tensor.dtype, device);
+Tensor copy_to_device(TensorImpl& tensor, Device device, bool non_blocking) {
+  const bool is_pinned = non_blocking && device.type == DeviceType::CPU && tensor.is_off_host() && tensor.numel &&
+                         backend_of(tensor.device).has_pinned_memory();
+  Tensor copy = is_pinned ? empty_pinned_like(tensor) : empty_like_layout(tensor, tensor.dtype, device);
+  if (non_blocking && tensor.numel && (copy->is_off_host() || tensor.is_off_host()))
+    copy_across_devices(*copy, tensor, true);
+  else copy_elements(*copy, tensor);
+  return copy;
+}
+
+Tensor empty_pinned(std::span<const int64_t> shape, DType dtype) {
+  return empty_pinned_like(*empty(shape, dtype, {DeviceType::Meta}));
+}
+
+Tensor pinned_copy(TensorImpl& tensor) {
+  Tensor copy = empty_pinned_like(tensor);
   copy_elements(*copy, tensor);
   return copy;
 }

@@ -35,10 +35,15 @@ class HostShadows {
 
 // A copy in host memory, or the tensor itself if the CPU can access it.
 Tensor on_host(TensorImpl& tensor);
-// A copy on another device with the tensor's sizes and strides, made dense if they have gaps.
-Tensor copy_to_device(TensorImpl& tensor, Device device);
+// A copy on another device with the tensor's sizes and strides, made dense if they have gaps. `non_blocking`: it may
+// return before the copy has run, if the host's memory is pinned; a result on the host then is.
+Tensor copy_to_device(TensorImpl& tensor, Device device, bool non_blocking = false);
 
 // Copies the elements of `from`, broadcast and converted, to `to`; at least one of them is not on the host.
-void copy_across_devices(TensorImpl& to, TensorImpl& from);
+void copy_across_devices(TensorImpl& to, TensorImpl& from, bool non_blocking = false);
+
+// Tensors in pinned memory (core/pinned_memory.h).
+Tensor empty_pinned(std::span<const int64_t> shape, DType dtype);
+Tensor pinned_copy(TensorImpl& tensor);
 
 }  // namespace pellucid

@@ -304,7 +304,7 @@ class GeneralRun {
         tensors[k] = &unwritten(*call_.args[argument].tensor);
     }
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
-    if (is_user_device(device_.type)) [[unlikely]]
+    if (device_.type != DeviceType::CPU && device_.type != DeviceType::Meta) [[unlikely]]
       return compute_on_device(all);
     compute_here(all, RandomWords(function_, outputs_[0], call_));
   }
@@ -410,16 +410,24 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
 // clone accepts a memory format for its result.
 bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
-// _to_copy(device=): computes on the operands' device, then copies.
+// _to_copy(device=, pin_memory=, non_blocking=): computes on the operands' device, then copies.
 void run_and_move(OpCall& call, const PointwiseData& data, BoxedKernel handler) {
   const Device device = with_index(decode_device(call.args[data.device_argument].integer));
+  const bool non_blocking = call.args[data.device_argument + 2].integer != 0;
+  TensorImpl& self = *call.args[0].tensor;
+  const Value &dtype = call.args[1], &format = call.args[call.num_args - 1];
+  const bool is_same = dtype.is_none() || static_cast<DType>(dtype.integer) == self.dtype;
+  if (is_same && format.is_none() && self.device != device && device.type != DeviceType::Meta) {
+    call.rets[0] = Value::of(copy_to_device(self, device, non_blocking).leak());
+    return;
+  }
   Value args[kMaxPointwiseArguments];
   std::copy_n(call.args, call.num_args, args);
   args[data.device_argument] = {};
   OpCall here{call.op, args, call.rets, call.num_args, call.keys};
   handler(here, nullptr);
   Tensor result = Tensor::adopt(std::exchange(call.rets[0], Value()).tensor);
-  call.rets[0] = Value::of((result->device == device ? result : copy_to_device(*result, device)).leak());
+  call.rets[0] = Value::of((result->device == device ? result : copy_to_device(*result, device, non_blocking)).leak());
 }
 
 }  // namespace

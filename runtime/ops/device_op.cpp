@@ -8,6 +8,7 @@
 #include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/geometry.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
 #include "kernels/copy.h"
@@ -167,12 +168,24 @@ class HostCall {
   std::vector<Value> args_;
 };
 
+// copy_ between devices. False: the destination has gaps, or elements that share memory.
+bool copy_in_place(OpCall& call) {
+  TensorImpl &to = *call.args[0].tensor, &from = *call.args[1].tensor;
+  if (to.device == from.device || !is_non_overlapping_and_dense(to.shape(), to.stride())) return false;
+  if (!can_expand(from.shape(), to.shape()) || !to.numel) return false;
+  copy_across_devices(to, from, call.args[2].integer != 0);
+  to.bump_version();
+  call.rets[0] = Value::of(Tensor::share(&to).leak());
+  return true;
+}
+
 void run_on_device(OpCall& call, void*) {
   const KernelEntry on_cpu = call.op->table[static_cast<int>(Key::CPU)];
   if (const KernelEntry every = catch_all_of(*call.op); every.function) return every.function(call, every.context);
   if (!on_cpu.function) raise_no_kernel(call);
   const Device device = device_of(call);
   require_one_device(call, device);
+  if (call.op == &named_op(NamedOp::Copy) && copy_in_place(call)) return;
   if (on_cpu.function == handle_pointwise && !crosses_devices(call, device))
     return handle_pointwise_on_device(call, nullptr);
   if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);

@@ -156,6 +156,7 @@ struct CreationOptions {
   Device device;
   bool has_device = false;
   bool requires_grad = false;
+  bool pin_memory = false;
 };
 
 CreationOptions read_options(const char* function, PyObject* dtype, PyObject* device, int requires_grad) {
@@ -180,6 +181,7 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
 PyObject* finish(Tensor tensor, const CreationOptions& options) {
   if (options.device.type == DeviceType::Meta) tensor = empty(tensor->shape(), tensor->dtype, options.device);
   else if (options.device.type != DeviceType::CPU) tensor = copy_to_device(*tensor, options.device);
+  else if (options.pin_memory) tensor = pinned_copy(*tensor);
   if (options.requires_grad) {
     if (!is_differentiable(tensor->dtype))
       raise(ErrorKind::Runtime,
@@ -207,7 +209,8 @@ PyObject* tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOpp:tensor", const_cast<char**>(names), &data, &dtype, &device,
                                      &requires_grad, &pin_memory))
       return nullptr;
-    const CreationOptions options = read_options("tensor", dtype, device, requires_grad);
+    CreationOptions options = read_options("tensor", dtype, device, requires_grad);
+    options.pin_memory = pin_memory != 0;
     if (is_tensor(data)) warn("tensor(): the data is a tensor already: use its clone().detach() for a copy");
     return finish(copy_of_data(data, options.dtype), options);
   });

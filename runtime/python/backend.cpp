@@ -108,7 +108,7 @@ class PythonBackend final : public Backend {
   bool has_streams() const override { return streams_; }
   bool is_alive() const override { return !_Py_IsFinalizing(); }
 
-  int64_t new_stream(Device device) override {
+  int64_t new_stream(Device device, int) override {
     const HoldGil gil;
     return number("new_stream", device, PyObject_CallMethod(methods_, "new_stream", "i", device.index));
   }

@@ -2,9 +2,12 @@
 #include "python/device_streams.h"
 
 #include "core/backend.h"
+#include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/error.h"
+#include "core/pinned_memory.h"
 #include "core/tensor.h"
+#include "kernels/host_shadow.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -30,10 +33,14 @@ PyObject* has_streams(PyObject*, PyObject* device) {
   });
 }
 
-PyObject* new_stream(PyObject*, PyObject* device) {
-  return guarded([&] {
+// _new_stream(device, priority)
+PyObject* new_stream(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device;
+    int priority;
+    if (!PyArg_ParseTuple(args, "Oi:_new_stream", &device, &priority)) return nullptr;
     const Place place = place_of(device);
-    return PyLong_FromLongLong(place.backend.new_stream(place.device));
+    return PyLong_FromLongLong(place.backend.new_stream(place.device, priority));
   });
 }
 
@@ -86,6 +93,55 @@ PyObject* finish(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* drop_event(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_drop_event", [](const Place& place, const Numbers& given) {
+    return place.backend.drop_event(place.device, given.first), none();
+  });
+}
+
+PyObject* begin_capture(PyObject*, PyObject* args) {
+  return with_numbers(args, "OKK:_begin_capture", [](const Place& place, const Numbers& given) {
+    const auto stream = static_cast<int64_t>(given.first);
+    place.backend.begin_capture(place.device, stream);
+    return PyLong_FromLongLong(place.pool.begin_capture(place.device, stream, static_cast<int64_t>(given.second)));
+  });
+}
+
+PyObject* new_graph_pool(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Place place = place_of(device);
+    return PyLong_FromLongLong(place.pool.new_pool(place.device));
+  });
+}
+
+PyObject* is_capturing(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const Place place = place_of(device);
+    return PyBool_FromLong(place.pool.is_capturing(place.device));
+  });
+}
+
+PyObject* end_capture(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_end_capture", [](const Place& place, const Numbers& given) {
+    const auto stream = static_cast<int64_t>(given.first);
+    place.pool.end_capture(place.device, stream);
+    return PyLong_FromUnsignedLongLong(place.backend.end_capture(place.device, stream));
+  });
+}
+
+PyObject* replay(PyObject*, PyObject* args) {
+  return with_numbers(args, "OKK:_replay_graph", [](const Place& place, const Numbers& given) {
+    return place.backend.replay(place.device, given.first, static_cast<int64_t>(given.second)), none();
+  });
+}
+
+PyObject* drop_graph(PyObject*, PyObject* args) {
+  return with_numbers(args, "OKK:_drop_graph", [](const Place& place, const Numbers& given) {
+    if (given.first) place.backend.drop_graph(place.device, given.first);
+    return place.pool.drop_pool(place.device, static_cast<int64_t>(given.second)), none();
+  });
+}
+
 PyObject* elapsed(PyObject*, PyObject* args) {
   return with_numbers(args, "OKK:_event_elapsed", [](const Place& place, const Numbers& given) {
     return PyFloat_FromDouble(place.backend.elapsed(place.device, given.first, given.second));
@@ -103,6 +159,16 @@ PyObject* record_stream(PyObject*, PyObject* args) {
     if (tensor.storage && tensor.storage->device_address)
       backend.pool->record_use(tensor.device, tensor.storage->device_address, stream);
     return none();
+  });
+}
+
+PyObject* pin_memory(PyObject*, PyObject* object) {
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(object);
+    if (tensor.device.type != DeviceType::CPU)
+      raise(ErrorKind::Runtime, "cannot pin a tensor on %s: only dense CPU tensors can be pinned",
+            device_name(tensor.device).c_str());
+    return is_pinned(*tensor.storage) ? new_reference(object) : wrap(pinned_copy(tensor));
   });
 }
 
@@ -149,7 +215,7 @@ PyObject* change(PyObject*, PyObject* device) {
 
 PyMethodDef functions[] = {
     {"_has_streams", has_streams, METH_O, "Whether work on devices of the type is queued."},
-    {"_new_stream", new_stream, METH_O, "The number of a new stream of the device."},
+    {"_new_stream", new_stream, METH_VARARGS, "_new_stream(device, priority): the number of a new stream."},
     {"_current_stream", get_stream, METH_O, "The number of this thread's stream of the device."},
     {"_set_current_stream", set_stream, METH_VARARGS, "_set_current_stream(device, stream)."},
     {"_record_event", record_event, METH_VARARGS, "_record_event(device, stream): an event at the stream's end."},
@@ -157,6 +223,14 @@ PyMethodDef functions[] = {
     {"_event_is_done", is_done, METH_VARARGS, "_event_is_done(device, event)."},
     {"_finish_event", finish, METH_VARARGS, "_finish_event(device, event): returns when it is done."},
     {"_event_elapsed", elapsed, METH_VARARGS, "_event_elapsed(device, first, second): milliseconds."},
+    {"_drop_event", drop_event, METH_VARARGS, "_drop_event(device, event): nothing will name it again."},
+    {"_begin_capture", begin_capture, METH_VARARGS, "_begin_capture(device, stream, pool): the graph's pool."},
+    {"_new_graph_pool", new_graph_pool, METH_O, "A pool that graphs of the device can share."},
+    {"_is_capturing", is_capturing, METH_O, "Whether this thread's stream of the device is being captured."},
+    {"_end_capture", end_capture, METH_VARARGS, "_end_capture(device, stream): the number of the graph."},
+    {"_replay_graph", replay, METH_VARARGS, "_replay_graph(device, graph, stream)."},
+    {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph, pool): graph 0 does not exist."},
+    {"_pin_memory", pin_memory, METH_O, "The tensor, or a copy of it in pinned memory."},
     {"_record_stream", record_stream, METH_VARARGS, "_record_stream(tensor, stream)."},
     {"_device_memory", memory, METH_O, "Counts of the device's memory."},
     {"_device_blocks", blocks, METH_O, "The parts of the device's memory, by address."},

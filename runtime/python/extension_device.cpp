@@ -114,16 +114,13 @@ class ExtensionDevice final : public Backend {
     if (status != extension::kDeviceDone && !is_declined)
       raise(ErrorKind::Runtime, "%s\nThe kernel was of %s.", failure("launch", given.device, message).c_str(),
             given.op);
-    if (is_traced.load(std::memory_order_relaxed)) [[unlikely]]
-      log(given.op, extension_kernel_text(given.kernel.id.data()), given.device, is_declined);
+    if (launches_are_traced()) [[unlikely]]
+      log_extension_launch(given.op, given.kernel.id.data(), given.device, is_declined);
     return is_declined ? std::nullopt : std::optional<int64_t>(0);
   }
 
   void note_fallback(const std::string& op, const char* kernel) override {
-    if (!is_traced.load(std::memory_order_relaxed)) return;
-    const HoldGil gil;
-    static constinit LateImport log_fallback("pellucid.devices.launching", "log_fallback");
-    own(PyObject_CallFunction(log_fallback.get(), "sss", name_.c_str(), op.c_str(), kernel));
+    if (launches_are_traced()) log_extension_fallback(name_.c_str(), op, kernel);
   }
 
   void synchronize(Device device) override {
@@ -134,7 +131,7 @@ class ExtensionDevice final : public Backend {
   bool has_streams() const override { return table_.has_streams; }
   bool is_alive() const override { return !_Py_IsFinalizing(); }
 
-  int64_t new_stream(Device device) override { return give<int64_t>("new_stream", device, table_.new_stream); }
+  int64_t new_stream(Device device, int) override { return give<int64_t>("new_stream", device, table_.new_stream); }
   uint64_t record(Device device, int64_t stream) override {
     return give<uint64_t>("record", device, table_.record, stream);
   }
@@ -149,12 +146,6 @@ class ExtensionDevice final : public Backend {
   }
 
  private:
-  static void log(const char* op, const char* text, Device device, bool is_declined) {
-    const HoldGil gil;
-    static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
-    own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), is_declined));
-  }
-
   std::string failure(const char* method, Device device, const DeviceMessage& message) const {
     return name_ + "'s " + method + "() for " + device_name(device) + ": " + message.text;
   }
@@ -196,6 +187,20 @@ void add_extension_device(const DeviceTable& table) {
 }
 
 void trace_extension_devices(bool enabled) { is_traced.store(enabled, std::memory_order_relaxed); }
+bool launches_are_traced() { return is_traced.load(std::memory_order_relaxed); }
+
+void log_extension_launch(const char* op, const uint8_t* kernel_id, Device device, bool is_declined) {
+  const char* const text = extension_kernel_text(kernel_id);
+  const HoldGil gil;
+  static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
+  own(PyObject_CallFunction(log_launch.get(), "sssi", op, text, device_name(device).c_str(), is_declined));
+}
+
+void log_extension_fallback(const char* name, const std::string& op, const char* kernel) {
+  const HoldGil gil;
+  static constinit LateImport log_fallback("pellucid.devices.launching", "log_fallback");
+  own(PyObject_CallFunction(log_fallback.get(), "sss", name, op.c_str(), kernel));
+}
 
 const char* extension_kernel_text(const uint8_t* kernel_id) {
   const std::string id(reinterpret_cast<const char*>(kernel_id), kKernelIdBytes);

@@ -3,6 +3,7 @@
 
 #include "python/object.h"  // defines what Python.h must see first
 
+#include "core/storage.h"
 #include "pellucid/extension.h"
 
 namespace pellucid::python {
@@ -11,6 +12,10 @@ namespace pellucid::python {
 void add_extension_device(const extension::DeviceTable& table);
 // Whether launches are passed to the logs of pellucid.devices.trace().
 void trace_extension_devices(bool enabled);
+bool launches_are_traced();
+// Adds to these logs a step that a device of C++ was offered, and one that the CPU ran.
+void log_extension_launch(const char* op, const uint8_t* kernel_id, Device device, bool is_declined);
+void log_extension_fallback(const char* device_name, const std::string& op, const char* kernel);
 // The text of a kernel's definition, which lives forever; "" if nothing defines it.
 const char* extension_kernel_text(const uint8_t* kernel_id);
 

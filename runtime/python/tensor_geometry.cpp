@@ -3,6 +3,7 @@
 
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/pinned_memory.h"
 #include "core/shared_memory.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
@@ -105,6 +106,14 @@ PyObject* is_in_shared_memory(PyObject* self, PyObject*) {
     return PyBool_FromLong(!(tensor.flags & TensorImpl::kNoMemory) && is_shared(*tensor.storage));
   });
 }
+// The device that PyTorch takes as an argument says nothing: pinned memory is for all.
+PyObject* is_in_pinned_memory(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const TensorImpl& tensor = *tensor_of(self);
+    const bool has_memory = !(tensor.flags & TensorImpl::kNoMemory) && tensor.storage;
+    return PyBool_FromLong(has_memory && is_pinned(*tensor.storage));
+  });
+}
 PyObject* always_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
 PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -168,7 +177,7 @@ PyMethodDef queries[] = {
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
     {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is pending: never, conj() computes at once."},
     {"is_neg", always_false, METH_NOARGS, "Whether a negation is pending: never, neg() computes at once."},
-    {"is_pinned", always_false, METH_NOARGS, "Whether the memory is page-locked for a device: never."},
+    {"is_pinned", is_in_pinned_memory, METH_VARARGS, "Whether the memory is page-locked for copies to a device."},
     {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
     {},
 };

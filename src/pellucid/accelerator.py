@@ -1,9 +1,9 @@
 """``torch.accelerator``: the current accelerator, if there is one.
 
 It is the user's own backend once it has a name and a module that reports it available
-(``torch.utils.rename_privateuse1_backend``, ``torch._register_device_module``). Without
-one, queries return their empty values, and functions that need a device raise
-RuntimeError.
+(``torch.utils.rename_privateuse1_backend``, ``torch._register_device_module``), else
+CUDA where there is a GPU. Without one, queries return their empty values, and functions
+that need a device raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pellucid import _C, device
+from pellucid import device
+from pellucid._package import settings
 from pellucid._package.calls import offered
-from pellucid._package.settings import user_backend
 
 __all__ = [
     "current_accelerator",
@@ -41,20 +41,27 @@ __all__ = [
 
 
 def _has_devices() -> bool:
-    backend = user_backend()
-    return backend is not None and bool(backend.is_available())
+    found = settings.accelerator()
+    return found is not None and bool(found[1].is_available())
+
+
+def _module() -> Any:
+    found = settings.accelerator()
+    assert found is not None
+    return found[1]
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
     """The type of the accelerator, or None."""
-    if user_backend() is None or (check_available and not _has_devices()):
+    found = settings.accelerator()
+    if found is None or (check_available and not _has_devices()):
         return None
-    return device(_C._get_privateuse1_backend_name())
+    return device(found[0])
 
 
 def device_count() -> int:
     """How many devices the accelerator has."""
-    return int(user_backend().device_count()) if _has_devices() else 0
+    return int(_module().device_count()) if _has_devices() else 0
 
 
 def is_available() -> bool:
@@ -69,7 +76,7 @@ def _asked(name: str) -> Callable[..., Any]:
                 "Cannot access accelerator device when none is available.\n"
                 "Check torch.accelerator.is_available() first."
             )
-        return getattr(user_backend(), name)(*args, **kwargs)
+        return getattr(_module(), name)(*args, **kwargs)
 
     ask.__name__ = name
     ask.__doc__ = (

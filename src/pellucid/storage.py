@@ -39,8 +39,8 @@ class _OnCPU:
         return False
 
     def pin_memory(self, device: Any = None) -> Self:
-        """Raises: there is no device to copy to."""
-        raise RuntimeError("pin_memory() needs an accelerator, and there is none")
+        """Raises RuntimeError: tensors are pinned."""
+        raise RuntimeError("pin_memory() of a storage: pin its tensor instead")
 
     def cpu(self) -> Self:
         """The storage itself."""

@@ -1,7 +1,7 @@
 """The conformance kit with the arguments of tests: a report as JSON.
 
-``python run_kit.py twin``, ``toy`` or ``late``. A process of its own: the first backend
-of a process is its accelerator from then on.
+``python run_kit.py twin``, ``toy``, ``emu`` or ``late``. A process of its own: the
+first backend of a process is its accelerator from then on.
 """
 
 import json
@@ -16,6 +16,7 @@ from tools.given_calls import GIVEN  # noqa: E402
 
 import pellucid as torch  # noqa: E402
 from pellucid.devices import check  # noqa: E402
+from pellucid.devices.emulated import Emulated  # noqa: E402
 from pellucid.devices.late import Late  # noqa: E402
 
 
@@ -23,6 +24,9 @@ def main():
     if sys.argv[1] == "twin":  # test_catalogue_on_twin.py calls the ops
         torch.devices.register_twin()
         report = check.run("twin", [s for s in check.SECTIONS if s != "ops"])
+    elif sys.argv[1] == "emu":  # a random order of threads; all ops take minutes
+        sections = [s for s in check.SECTIONS if s != "ops"]
+        report = check.run(Emulated(order=7), sections)
     elif sys.argv[1] == "late":
         torch.devices.register(Late(toy_device.Toy(), seed=5))
         report = check.run("late", given=GIVEN)

@@ -22,11 +22,13 @@ print(check.run(Wrong(), {sections}))
 """
 
 
-@pytest.mark.parametrize("name", ["toy", "twin"])
+@pytest.mark.parametrize("name", ["toy", "twin", "emu"])
 def test_right_backends_pass(name):
     report = json.loads(run(str(ROOT / "tests" / "devices" / "run_kit.py"), name))
     assert report["failures"] == [], report["text"]
     assert min(report["checked"].values()) >= 2
+    if name == "emu":
+        assert report["launched"] > 1000
     if name == "toy":
         assert report["checked"]["ops"] > 1900
         assert report["launched"] > 10_000

@@ -193,7 +193,7 @@ def test_wrong_calls():
         selected[1, 32]("x", x, 1)
     with pytest.raises(ValueError, match=r"selected\[1, 33\]: .* multiple of 32"):
         selected[1, 33]
-    with pytest.raises(TypeError, match="on one device, cpu or emu; found: meta"):
+    with pytest.raises(TypeError, match="on one device, cuda, cpu or emu; found: meta"):
         selected[1, 32](x.to("meta"), x.to("meta"), 1)
     with pytest.raises(
         RuntimeError, match=r"gpu\.thread\(\) can be called in a kernel"

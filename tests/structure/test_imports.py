@@ -303,7 +303,10 @@ API = {
     "cpu": {"amp", "memory"},
     "cuda": {"_package"},
     "cuda/amp": {"amp"},
-    "devices": {"_C/_runtime", "_package", "pellucid_compiler", "utils"},
+    "devices": {
+        *("_C/_runtime", "_package", "autograd", "cuda", "nn", "pellucid_compiler"),
+        *("utils",),
+    },
     "devices/check": {
         *("_ops", "_package", "accelerator", "autograd", "nn", "nn/utils", "optim"),
         *("random", "serialization"),

@@ -78,8 +78,10 @@ _settings = {"deterministic": False, "warn_only": False, "precision": "highest"}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Stores the setting; every algorithm is deterministic anyway."""
+    """Stores the setting. Every algorithm is deterministic anyway, but for products by
+    cuBLASLt on a GPU, which it turns off."""
     _settings.update(deterministic=mode, warn_only=warn_only)
+    _C._use_cublas(not mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -26,6 +26,15 @@ def user_backend() -> Any:
     return None if name == "privateuseone" else vars(pellucid).get(name)
 
 
+def accelerator() -> tuple[str, Any] | None:
+    """The name and the module of the accelerator: the user's backend, else CUDA if
+    there is a GPU; None without one."""
+    backend = user_backend()
+    if backend is not None:
+        return _C._get_privateuse1_backend_name(), backend
+    return ("cuda", get_device_module("cuda")) if _C._find_cuda()[0] else None
+
+
 @offered.function
 def _register_device_module(device_type: str, module: Any) -> None:
     """Makes ``module`` the attribute ``torch.<device_type>``: the functions that answer

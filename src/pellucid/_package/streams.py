@@ -11,8 +11,8 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid import device as device_type
+from pellucid._package import settings
 from pellucid._package.calls import offered
-from pellucid._package.settings import user_backend
 
 # The numbers of device types in PyTorch's interfaces, for `Stream.device_type`.
 _NUMBERS = {"cpu": 0, "cuda": 1, "xpu": 12, "mps": 13, "meta": 14, "privateuseone": 20}
@@ -22,8 +22,8 @@ _HOST = ("cpu", "meta")
 def _device_of(kind: str, device: Any) -> Any:
     """The device of a new stream or event: the accelerator's without one given."""
     if device is None:
-        has_backend = user_backend() is not None
-        device = _C._get_privateuse1_backend_name() if has_backend else "cpu"
+        accelerator = settings.accelerator()
+        device = "cpu" if accelerator is None else accelerator[0]
     found = device_type(device)
     known = (*_HOST, _C._get_privateuse1_backend_name())
     if found.type not in known and not _C._has_backend(found):
@@ -85,7 +85,8 @@ class Stream:
         self._queues = self.device.type not in _HOST and _C._has_streams(self.device)
         if self._queues:
             self.device = pellucid.device(self.device.type, _index_of(self.device))
-            stream_id = _C._new_stream(self.device) if stream_id is None else stream_id
+            if stream_id is None:
+                stream_id = _C._new_stream(self.device, priority)
         self.stream_id = stream_id or 0
         self._before: list[tuple[int, int]] = []
 
@@ -196,10 +197,19 @@ class Event:
         from time import perf_counter_ns
 
         _refuse_events(self.device)
-        self._recorded_at = perf_counter_ns()
         if self._queues:
             place, number = self._stream_of(stream)
+            self._drop()
             self.device, self.event_id = place, _C._record_event(place, number)
+        self._recorded_at = perf_counter_ns()
+
+    def _drop(self) -> None:
+        if self._is_marked():
+            _C._drop_event(self.device, self.event_id)
+
+    def __del__(self) -> None:
+        if getattr(self, "_queues", False):
+            self._drop()
 
     def _stream_of(self, stream: Stream | None) -> tuple[Any, int]:
         """A device and the number of its stream; without one given the current."""

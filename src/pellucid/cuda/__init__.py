@@ -1,17 +1,28 @@
-"""CUDA devices: there are none.
+"""CUDA devices: the GPUs that NVIDIA's driver shows to this process.
 
-What PyTorch does without a device is done here too: questions are answered, seeds and
-cache calls do nothing, and what needs a device raises.
+The driver is looked for when the first question is asked (``devices/gpus.py``). Without
+a GPU questions are answered as PyTorch answers them, seeds and cache calls do nothing,
+and what needs a device raises. docs/cuda.md says what has run on a GPU.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import pellucid
+from pellucid import _C
 from pellucid import AcceleratorError as AcceleratorError
 from pellucid import OutOfMemoryError as OutOfMemoryError
 from pellucid._package.absent_device import AbsentDevice
+from pellucid.cuda.graphs import CUDAGraph as CUDAGraph
+from pellucid.cuda.graphs import graph as graph
+from pellucid.cuda.graphs import graph_pool_handle as graph_pool_handle
+from pellucid.cuda.graphs import make_graphed_callables as make_graphed_callables
+from pellucid.cuda.streams import Event as Event
+from pellucid.cuda.streams import ExternalStream as ExternalStream
+from pellucid.cuda.streams import Stream as Stream
 
 _absent = AbsentDevice("CUDA")
 _SUBMODULES = ("amp", "graphs", "memory", "nvtx", "profiler", "random", "streams")
@@ -29,17 +40,61 @@ class DeferredCudaCallError(Exception):
     """An error of a call that waited for the device."""
 
 
-Event = _absent.type_that_refuses("Event", "An event in a device's queue.")
-Stream = _absent.type_that_refuses("Stream", "A device's queue of work.")
-ExternalStream = _absent.type_that_refuses("ExternalStream", "An external queue.")
-CUDAGraph = _absent.type_that_refuses("CUDAGraph", "Recorded work of a device.")
-graph = _absent.type_that_refuses("graph", "The recording of work.")
+def _asked(name: str, without: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks the GPUs, or answers as ``without`` if there are none."""
+
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        is_there, why_not = _C._find_cuda()
+        if is_there:
+            return getattr(pellucid.cuda._gpus, name)(*args, **kwargs)
+        if why_not and without == _absent.refuse:
+            raise RuntimeError(why_not)
+        return without(*args, **kwargs)
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = (
+        f"""``torch.cuda.{name}``: asks the GPUs. Without one: {without.__doc__}"""
+    )
+    return ask
+
+
 MemPool = _absent.type_that_refuses("MemPool", "Memory apart from the allocator's.")
 CUDAPluggableAllocator = _absent.type_that_refuses(
     "CUDAPluggableAllocator", "An allocator of the user's."
 )
-device = _absent.guard_type()
-StreamContext = _absent.stream_context_type()
+
+
+class device:
+    """A context in which a device is the current one; -1 and None change nothing."""
+
+    def __init__(self, device: Any) -> None:
+        index = pellucid.device(device).index if isinstance(device, str) else device
+        self.idx = -1 if index is None else getattr(index, "index", index)
+        self._before = -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None and self.idx != -1:
+            self._before = current_device()
+            set_device(self.idx)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before != -1:
+            set_device(self._before)
+
+
+class StreamContext:
+    """A context in which a stream is the current one; None changes nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*error)
 
 
 class device_of(device):  # type: ignore[misc,valid-type]
@@ -54,33 +109,89 @@ def stream(stream: Any) -> Any:
     return StreamContext(stream)
 
 
-is_available = is_initialized = _is_compiled = _is_in_bad_fork = _absent.no
-is_bf16_supported = is_tf32_supported = is_current_stream_capturing = _absent.no
-device_count = memory_allocated = max_memory_allocated = _absent.zero
-memory_reserved = max_memory_reserved = _absent.zero
-memory_cached = max_memory_cached = _absent.zero
-memory_stats = memory_stats_as_nested_dict = _absent.no_statistics
-host_memory_stats = host_memory_stats_as_nested_dict = _absent.no_statistics
-reset_peak_host_memory_stats = reset_accumulated_host_memory_stats = _absent.nothing
-caching_allocator_enable = _absent.nothing
-get_arch_list = get_rng_state_all = _absent.no_list
-get_gencode_flags = _absent.no_text
-set_rng_state_all = _absent.take_states
-manual_seed = manual_seed_all = seed = seed_all = empty_cache = _absent.nothing
-init = current_device = set_device = synchronize = _absent.refuse
-get_device_name = get_device_properties = get_device_capability = _absent.refuse
-current_stream = default_stream = set_stream = get_stream_from_external = _absent.refuse
-current_blas_handle = get_rng_state = set_rng_state = initial_seed = _absent.refuse
-can_device_access_peer = cudart = ipc_collect = mem_get_info = _absent.refuse
-get_sync_debug_mode = set_sync_debug_mode = memory_summary = _absent.refuse
-memory_snapshot = reset_peak_memory_stats = _absent.refuse
-reset_accumulated_memory_stats = reset_max_memory_allocated = _absent.refuse
-reset_max_memory_cached = set_per_process_memory_fraction = _absent.refuse
-get_per_process_memory_fraction = caching_allocator_alloc = _absent.refuse
-caching_allocator_delete = change_current_allocator = _absent.refuse
-get_allocator_backend = graph_pool_handle = make_graphed_callables = _absent.refuse
-utilization = memory_usage = temperature = power_draw = clock_rate = _absent.refuse
-device_memory_used = list_gpu_processes = use_mem_pool = _absent.refuse
+is_available = _asked("is_available", _absent.no)
+is_initialized = _asked("is_initialized", _absent.no)
+_is_compiled = _asked("_is_compiled", _absent.no)
+_is_in_bad_fork = _asked("_is_in_bad_fork", _absent.no)
+is_bf16_supported = _asked("is_bf16_supported", _absent.no)
+is_tf32_supported = _asked("is_tf32_supported", _absent.no)
+is_current_stream_capturing = _asked("is_current_stream_capturing", _absent.no)
+device_count = _asked("device_count", _absent.zero)
+memory_allocated = _asked("memory_allocated", _absent.zero)
+max_memory_allocated = _asked("max_memory_allocated", _absent.zero)
+memory_reserved = _asked("memory_reserved", _absent.zero)
+max_memory_reserved = _asked("max_memory_reserved", _absent.zero)
+memory_cached = _asked("memory_cached", _absent.zero)
+max_memory_cached = _asked("max_memory_cached", _absent.zero)
+memory_stats = _asked("memory_stats", _absent.no_statistics)
+memory_stats_as_nested_dict = _asked(
+    "memory_stats_as_nested_dict", _absent.no_statistics
+)
+host_memory_stats = _asked("host_memory_stats", _absent.no_statistics)
+host_memory_stats_as_nested_dict = _asked(
+    "host_memory_stats_as_nested_dict", _absent.no_statistics
+)
+reset_peak_host_memory_stats = _asked("reset_peak_host_memory_stats", _absent.nothing)
+reset_accumulated_host_memory_stats = _asked(
+    "reset_accumulated_host_memory_stats", _absent.nothing
+)
+caching_allocator_enable = _asked("caching_allocator_enable", _absent.nothing)
+get_arch_list = _asked("get_arch_list", _absent.no_list)
+get_rng_state_all = _asked("get_rng_state_all", _absent.no_list)
+get_gencode_flags = _asked("get_gencode_flags", _absent.no_text)
+set_rng_state_all = _asked("set_rng_state_all", _absent.take_states)
+manual_seed = _asked("manual_seed", _absent.nothing)
+manual_seed_all = _asked("manual_seed_all", _absent.nothing)
+seed = _asked("seed", _absent.nothing)
+seed_all = _asked("seed_all", _absent.nothing)
+empty_cache = _asked("empty_cache", _absent.nothing)
+init = _asked("init", _absent.refuse)
+current_device = _asked("current_device", _absent.refuse)
+set_device = _asked("set_device", _absent.refuse)
+synchronize = _asked("synchronize", _absent.refuse)
+get_device_name = _asked("get_device_name", _absent.refuse)
+get_device_properties = _asked("get_device_properties", _absent.refuse)
+get_device_capability = _asked("get_device_capability", _absent.refuse)
+current_stream = _asked("current_stream", _absent.refuse)
+default_stream = _asked("default_stream", _absent.refuse)
+set_stream = _asked("set_stream", _absent.refuse)
+get_stream_from_external = _asked("get_stream_from_external", _absent.refuse)
+current_blas_handle = _asked("current_blas_handle", _absent.refuse)
+get_rng_state = _asked("get_rng_state", _absent.refuse)
+set_rng_state = _asked("set_rng_state", _absent.refuse)
+initial_seed = _asked("initial_seed", _absent.refuse)
+can_device_access_peer = _asked("can_device_access_peer", _absent.refuse)
+cudart = _asked("cudart", _absent.refuse)
+ipc_collect = _asked("ipc_collect", _absent.refuse)
+mem_get_info = _asked("mem_get_info", _absent.refuse)
+get_sync_debug_mode = _asked("get_sync_debug_mode", _absent.refuse)
+set_sync_debug_mode = _asked("set_sync_debug_mode", _absent.refuse)
+memory_summary = _asked("memory_summary", _absent.refuse)
+memory_snapshot = _asked("memory_snapshot", _absent.refuse)
+reset_peak_memory_stats = _asked("reset_peak_memory_stats", _absent.refuse)
+reset_accumulated_memory_stats = _asked(
+    "reset_accumulated_memory_stats", _absent.refuse
+)
+reset_max_memory_allocated = _asked("reset_max_memory_allocated", _absent.refuse)
+reset_max_memory_cached = _asked("reset_max_memory_cached", _absent.refuse)
+set_per_process_memory_fraction = _asked(
+    "set_per_process_memory_fraction", _absent.refuse
+)
+get_per_process_memory_fraction = _asked(
+    "get_per_process_memory_fraction", _absent.refuse
+)
+caching_allocator_alloc = _asked("caching_allocator_alloc", _absent.refuse)
+caching_allocator_delete = _asked("caching_allocator_delete", _absent.refuse)
+change_current_allocator = _asked("change_current_allocator", _absent.refuse)
+get_allocator_backend = _asked("get_allocator_backend", _absent.refuse)
+utilization = _asked("utilization", _absent.refuse)
+memory_usage = _asked("memory_usage", _absent.refuse)
+temperature = _asked("temperature", _absent.refuse)
+power_draw = _asked("power_draw", _absent.refuse)
+clock_rate = _asked("clock_rate", _absent.refuse)
+device_memory_used = _asked("device_memory_used", _absent.refuse)
+list_gpu_processes = _asked("list_gpu_processes", _absent.refuse)
+use_mem_pool = _asked("use_mem_pool", _absent.refuse)
 
 _TENSOR_TYPES = (
     *("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long"),
@@ -99,6 +210,10 @@ def _tensor_type(name: str) -> type:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_gpus":
+        return import_module("pellucid.devices.gpus").GPUS
+    if name == "_graphed_callables":
+        return import_module("pellucid.devices.graphed").make_graphed_callables
     if name in _SUBMODULES:
         return import_module(f"pellucid.cuda.{name}")
     for ending in ("Tensor", "Storage"):

@@ -1,7 +1,128 @@
-"""``torch.cuda.graphs``: recorded work of a device."""
+"""``torch.cuda.graphs``: work of a stream, recorded once and repeated as a whole.
 
-from pellucid.cuda import CUDAGraph as CUDAGraph
-from pellucid.cuda import graph as graph
-from pellucid.cuda import graph_pool_handle as graph_pool_handle
-from pellucid.cuda import is_current_stream_capturing as is_current_stream_capturing
-from pellucid.cuda import make_graphed_callables as make_graphed_callables
+While a graph is captured, memory comes from a pool of its own
+(``runtime/core/device_pool.h``), so that replays find their tensors where they were.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Self
+
+import pellucid
+from pellucid import _C
+from pellucid.cuda.streams import Stream, require_gpus
+
+_Pool = tuple[int, int]
+
+
+class CUDAGraph:
+    """A graph: ``capture_begin`` and ``capture_end`` record, ``replay`` repeats.
+
+    Example::
+
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = model(x)
+        x.copy_(batch)
+        graph.replay()
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        require_gpus(cls.__name__, cls.__doc__)
+        return super().__new__(cls)
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self._device: Any = None
+        self._graph = self._pool = self._stream = 0
+
+    def capture_begin(
+        self, pool: _Pool | None = None, capture_error_mode: str = "global"
+    ) -> None:
+        """Records what is queued on the current stream from now on. ``pool`` is another
+        graph's: both may use the same memory, and replay in the order of capture."""
+        if self._device is not None:
+            raise RuntimeError("this graph has been captured; reset() it first")
+        stream = pellucid.cuda.current_stream()
+        device, number = stream.device, stream.stream_id
+        shared = 0 if pool is None else pool[0]
+        self._pool = _C._begin_capture(device, number, shared)
+        self._device, self._stream = device, number
+
+    def capture_end(self) -> None:
+        """Ends the recording. RuntimeError where something in it cannot be recorded,
+        such as a copy to the CPU."""
+        self._graph = _C._end_capture(self._device, self._stream)
+
+    def replay(self) -> None:
+        """Repeats the recorded work on the current stream."""
+        if not self._graph:
+            raise RuntimeError("Called CUDAGraph::replay without a preceding capture.")
+        number = pellucid.cuda.current_stream(self._device).stream_id
+        _C._replay_graph(self._device, self._graph, number)
+
+    def reset(self) -> None:
+        """Forgets the recorded work and gives its memory back."""
+        if self._device is not None:
+            _C._drop_graph(self._device, self._graph, self._pool)
+        self._device, self._graph, self._pool = None, 0, 0
+
+    def pool(self) -> _Pool:
+        """The graph's memory, for another graph."""
+        return self._pool, 0
+
+    def enable_debug_mode(self) -> None:
+        """Nothing: a graph is not kept as a drawing."""
+
+    def __del__(self) -> None:
+        self.reset()
+
+
+class graph:
+    """A context that captures into ``cuda_graph``, on a side stream."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        require_gpus(cls.__name__, cls.__doc__)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        cuda_graph: CUDAGraph,
+        pool: _Pool | None = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+    ) -> None:
+        self.cuda_graph = cuda_graph
+        self._pool, self._mode = pool, capture_error_mode
+        self._stream = Stream() if stream is None else stream
+
+    def __enter__(self) -> None:
+        pellucid.cuda.synchronize()
+        gc.collect()
+        pellucid.cuda.empty_cache()
+        self._stream.__enter__()
+        try:
+            self.cuda_graph.capture_begin(self._pool, self._mode)
+        except BaseException:
+            self._stream.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self.cuda_graph.capture_end()
+        finally:
+            self._stream.__exit__(*error)
+
+
+def graph_pool_handle() -> _Pool:
+    """A pool for graphs that share memory."""
+    require_gpus("graph_pool_handle", "")
+    device = pellucid.device("cuda", pellucid.cuda.current_device())
+    return _C._new_graph_pool(device), 0
+
+
+def make_graphed_callables(*args: Any, **kwargs: Any) -> Any:
+    """Callables whose forward and backward passes replay graphs:
+    ``pellucid.devices.graphed`` says how."""
+    require_gpus("make_graphed_callables", "")
+    return pellucid.cuda._graphed_callables(*args, **kwargs)

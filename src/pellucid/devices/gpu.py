@@ -2,7 +2,7 @@
 
 A kernel is a function of one thread. The functions below are its words; numbers, arrays
 that are indexed by one number, ``if`` and ``for ... in range`` are the language. It is
-compiled from its source: to PTX, or for the emulator on the CPU, which runs it here.
+compiled from its source: to PTX for a GPU, or for the emulator on the CPU.
 
 Example::
 
@@ -55,9 +55,11 @@ _MOST_THREADS = 1024
 
 
 class Kernel:
-    """A kernel: ``kernel[blocks, threads](*arguments)`` runs it on the emulator.
+    """A kernel: ``kernel[blocks, threads](*arguments)`` runs it on a GPU, or on the
+    emulator.
 
-    Arguments are contiguous tensors of one device, the CPU or ``emu``, ints and floats.
+    Arguments are contiguous tensors of one device, ``cuda``, the CPU or ``emu``, ints
+    and floats.
     ValueError for a grid that is too large, TypeError for other arguments,
     RuntimeError where the emulator finds an access outside of a tensor or a missing
     barrier.
@@ -96,15 +98,26 @@ class Kernel:
         return {name: _dtype_of(self.__name__, name, value) for name, value in pairs}
 
     def _run(self, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
-        dtypes = self._dtypes(arguments)
+        dtypes = tuple(self._dtypes(arguments).items())
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
-        order = _order_of({t.device for t in tensors})
-        code = _emulated(self.function, tuple(dtypes.items()), threads)
+        devices = {t.device for t in tensors}
         words = b"".join(struct.pack("<Q", t.data_ptr()) for t in tensors)
         for value in arguments:
             if not isinstance(value, torch.Tensor):
                 kind = "<d" if isinstance(value, float) else "<q"
                 words += struct.pack(kind, value)
+        if {device.type for device in devices} == {"cuda"} and len(devices) == 1:
+            place = devices.pop().index
+            code = _loaded(self.function, dtypes, threads, place)
+            _C._cuda_launch(place, code, (blocks, 1, 1, threads, 1, 1, 0), words)
+            return
+        self._emulate(blocks, threads, dtypes, tensors, words)
+
+    def _emulate(
+        self, blocks: int, threads: int, dtypes: Any, tensors: Any, words: bytes
+    ) -> None:
+        order = _order_of({t.device for t in tensors})
+        code = _emulated(self.function, dtypes, threads)
         ends = ((t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors)
         ranges = b"".join(struct.pack("<2Q", *pair) for pair in ends)
         grid = (blocks, threads, code.shared_bytes, order)
@@ -146,7 +159,27 @@ def _order_of(devices: set[Any]) -> int:
         if device.type == Emulated.name and registered:
             return registered[0].order
     found = ", ".join(sorted(map(str, devices))) or "none"
-    raise TypeError(f"a kernel's tensors are on one device, cpu or emu; found: {found}")
+    raise TypeError(
+        f"a kernel's tensors are on one device, cuda, cpu or emu; found: {found}"
+    )
+
+
+@lru_cache(maxsize=256)
+def _loaded(
+    function: Callable[..., None],
+    dtypes: tuple[tuple[str, str], ...],
+    threads: int,
+    place: int,
+) -> int:
+    """The kernel on a GPU, compiled by the driver."""
+    from pellucid.devices.grids import architecture_of
+    from pellucid_compiler.gpu.nvptx import ptx
+    from pellucid_compiler.gpu.user import compile_kernel
+
+    module = compile_kernel(function, dict(dtypes), threads)
+    text = ptx(module.printed(), architecture_of(place))
+    image = _C._cuda_link(place, f"// user {function.__name__}\n{text}")
+    return int(_C._cuda_load(place, image, "kernel"))
 
 
 @lru_cache(maxsize=256)

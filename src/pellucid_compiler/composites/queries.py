@@ -5,7 +5,7 @@ their entries in ``torch.ops``. Bodies whose operand is called ``input`` are fun
 of the package, too (``pellucid/_functions/tensor_queries.py``).
 """
 
-from pellucid_compiler.composites import api, composite
+from pellucid_compiler.composites import api, composite, framework_module
 
 _IN_OPS = {"method": False, "function": False}
 
@@ -183,11 +183,9 @@ def is_distributed(x):
     "pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", function=False
 )
 def pin_memory(x, device):
-    """Raises RuntimeError: memory is pinned for copies to an accelerator."""
-    raise RuntimeError(
-        "Cannot access accelerator device when none is available: memory is pinned for "
-        "copies to one\nLeave pin_memory out"
-    )
+    """The tensor in page-locked memory, for copies to an accelerator; itself if it is
+    there. RuntimeError without an accelerator that uses such memory."""
+    return framework_module("_C")._pin_memory(x)
 
 
 @composite("is_pinned(Tensor self, Device? device=None) -> bool", **_IN_OPS)

@@ -67,16 +67,20 @@ def text_id(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()[:16]
 
 
+def cache_folder() -> Path:
+    """The folder of the user's caches, which may not exist."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
+
+
 def user_cache(target: Target) -> KernelCache | None:
     """The user's cache of run-time kernels, or None if it cannot be written.
 
     ``PELLUCID_CACHE`` names its folder; otherwise it is XDG's cache folder.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
     try:
         kind = "-checked" if definitions_file() else ""
-        return KernelCache(folder / f"{target.name}{kind}", fingerprint(target))
+        return KernelCache(cache_folder() / f"{target.name}{kind}", fingerprint(target))
     except OSError:
         return None
 

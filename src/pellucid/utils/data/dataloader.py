@@ -162,11 +162,19 @@ class DataLoader(Generic[_T_co]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __iter__(self) -> Iterator[Any]:
-        if self.pin_memory:
-            warnings.warn(
-                "pin_memory is ignored: there is no accelerator to pin memory for",
-                stacklevel=2,
-            )
+        if not self.pin_memory:
+            return self._pass()
+        if pellucid._C._find_cuda()[0]:
+            from pellucid.utils.data._pinning import pin_memory
+
+            return map(pin_memory, self._pass())
+        warnings.warn(
+            "pin_memory is ignored: there is no accelerator to pin memory for",
+            stacklevel=2,
+        )
+        return self._pass()
+
+    def _pass(self) -> Iterator[Any]:
         is_pipe = isinstance(self.dataset, IterableDataset) and _is_pipe(self.dataset)
         shared = self._draw_seed() if is_pipe else None
         indices = iter(self._index_sampler)

@@ -1,0 +1,134 @@
+#include "cuda/grid_launch.h"
+
+#include <algorithm>
+#include <span>
+
+namespace pellucid {
+namespace {
+
+struct Axis {
+  int64_t extent;
+  int64_t strides[kMaxNestOperands];
+};
+
+class Placing {
+ public:
+  Placing(const GridKernel& kernel, const Launch& launch) : kernel_(kernel), launch_(launch) {
+    for (size_t k = 0; k < launch.operands.size(); ++k)
+      if (is_sum(k)) groups_ = launch.operands[k].sizes[0];
+  }
+
+  // The axes of the grid: those that number the results, then the others; returns how many are first.
+  int place_axes() {
+    const auto stored = static_cast<size_t>(launch_.num_stored);
+    if (kernel_.form == GridForm::Gemm) place_matrices(stored);
+    else
+      for (size_t axis = 0; axis < stored; ++axis) merge(axes_, 0, axis);
+    const size_t first = axes_.size();
+    for (size_t axis = stored; axis < launch_.extents.size(); ++axis) merge(axes_, first, axis);
+    return static_cast<int>(first);
+  }
+
+  void write(GridLaunch& grid) const {
+    std::vector<uint64_t>& words = grid.words;
+    const auto add = [&](int64_t number) { words.push_back(static_cast<uint64_t>(number)); };
+    if (kernel_.form == GridForm::Nest) {
+      for (const int64_t extent : launch_.extents) add(extent);
+      for (const LaunchOperand& operand : launch_.operands) std::ranges::for_each(operand.strides, add);
+      for (const LaunchOperand& operand : launch_.operands) std::ranges::for_each(operand.sizes, add);
+    } else {
+      for (const Axis& axis : axes_) add(axis.extent);
+      for (size_t k = 0; k < launch_.operands.size(); ++k)
+        for (const Axis& axis : axes_) add(axis.strides[k]);
+    }
+    const auto params = static_cast<size_t>(kernel_.num_params);
+    for (size_t k = 0; k < params; ++k) words.push_back(k < launch_.params.size() ? launch_.params[k] : 0);
+    add(groups_);
+    for (size_t k = 0; k < static_cast<size_t>(launch_.num_outputs); ++k)
+      add(is_sum(k) ? launch_.operands[k].strides[0] : 0);
+  }
+
+  std::span<const Axis> axes() const { return axes_; }
+
+ private:
+  bool is_sum(size_t k) const { return k < 64 && kernel_.sums >> k & 1; }
+
+  // A sum has the group and then the columns; along the rows it stays in place.
+  int64_t stride(size_t k, size_t axis) const {
+    const auto stored = static_cast<size_t>(launch_.num_stored);
+    const LaunchOperand& operand = launch_.operands[k];
+    if (!is_sum(k)) return operand.strides[axis];
+    return axis < stored ? 0 : operand.strides[1 + axis - stored];
+  }
+
+  Axis axis_of(size_t axis) const {
+    Axis made{launch_.extents[axis], {}};
+    for (size_t k = 0; k < launch_.operands.size(); ++k) made.strides[k] = stride(k, axis);
+    return made;
+  }
+
+  // Adds an axis to `axes`, or merges it with the last one from `first` on.
+  void merge(std::vector<Axis>& axes, size_t first, size_t number) const {
+    const Axis inner = axis_of(number);
+    if (inner.extent == 1) return;
+    if (axes.size() > first) {
+      Axis& outer = axes.back();
+      bool is_run = true;
+      for (size_t k = 0; k < launch_.operands.size(); ++k)
+        is_run &= outer.strides[k] == inner.strides[k] * inner.extent;
+      if (is_run) {
+        const int64_t extent = outer.extent * inner.extent;
+        outer = inner;
+        outer.extent = extent;
+        return;
+      }
+    }
+    axes.push_back(inner);
+  }
+
+  // A product's axes: batches, then one that the first factor alone has, its rows, then one that the second alone has,
+  // the columns.
+  void place_matrices(size_t stored) {
+    std::vector<Axis> batches, rows, columns;
+    const auto outputs = static_cast<size_t>(launch_.num_outputs);
+    for (size_t axis = 0; axis < stored; ++axis) {
+      const bool has_row = stride(outputs, axis) != 0, has_column = stride(outputs + 1, axis) != 0;
+      merge(has_row == has_column ? batches : has_row ? rows : columns, 0, axis);
+    }
+    if (rows.empty()) rows.push_back({1, {}});
+    if (columns.empty()) columns.push_back({1, {}});
+    axes_ = std::move(batches);
+    axes_.insert(axes_.end(), rows.begin(), rows.end() - 1);
+    axes_.insert(axes_.end(), columns.begin(), columns.end() - 1);
+    axes_.push_back(rows.back());
+    axes_.push_back(columns.back());
+  }
+
+  const GridKernel& kernel_;
+  const Launch& launch_;
+  std::vector<Axis> axes_;
+  int64_t groups_ = 1;
+};
+
+}  // namespace
+
+GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_t status) {
+  GridLaunch grid;
+  Placing placing(kernel, launch);
+  if (kernel.form == GridForm::Nest) {
+    grid.stored = static_cast<int>(launch.extents.size());
+    std::ranges::copy(launch.extents, grid.extents);
+  } else {
+    grid.stored = placing.place_axes();
+    grid.reduced = static_cast<int>(placing.axes().size()) - grid.stored;
+    std::ranges::transform(placing.axes(), grid.extents, &Axis::extent);
+  }
+  for (int axis = 0; axis < grid.stored; ++axis) grid.points *= grid.extents[axis];
+  grid.words.reserve(64);
+  for (const LaunchOperand& operand : launch.operands) grid.words.push_back(operand.address);
+  grid.words.push_back(status);
+  placing.write(grid);
+  return grid;
+}
+
+}  // namespace pellucid

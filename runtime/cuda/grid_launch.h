@@ -1,0 +1,31 @@
+// A launch as the arguments of a grid's kernel (pellucid_compiler/gpu/grid.py): axes of size 1 are dropped, neighbours
+// that are contiguous in every operand are merged, and every argument is a word of 64 bits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/limits.h"
+#include "kernels/device_launch.h"
+
+namespace pellucid {
+
+enum class GridForm : uint8_t { Map, Reduce, Rows, Scan, Nest, Gemm };
+
+// What the arguments depend on besides the launch.
+struct GridKernel {
+  GridForm form = GridForm::Map;
+  int num_params = 0;
+  uint64_t sums = 0;  // bit k: rows add to output k (RowAdd), which has a first dim of groups
+};
+
+struct GridLaunch {
+  int stored = 0, reduced = 0;  // axes: with the operands' dtypes what a kernel's text depends on
+  int64_t points = 1;           // of the stored axes
+  int64_t extents[kMaxAxes];
+  std::vector<uint64_t> words;  // the kernel's arguments: addresses of operands, `status`, then numbers
+};
+
+GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_t status);
+
+}  // namespace pellucid

@@ -1,0 +1,166 @@
+"""What ``torch.cuda`` answers where there are GPUs, from the driver.
+
+Memory, current devices and waiting are those of any device type
+(``pellucid/devices/module.py``); here is what only CUDA has.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NoReturn
+from uuid import UUID
+
+import pellucid
+from pellucid import _C
+from pellucid.cuda.streams import Event, Stream
+from pellucid.devices.module import DeviceModule
+
+_MINOR = 10  # CUDA 12040 is 12.4
+
+
+class Gpus(DeviceModule):
+    """The functions of ``torch.cuda`` by their names."""
+
+    Stream, Event = Stream, Event  # type: ignore[assignment]
+
+    def _index(self, device: Any) -> int:
+        return int(self._device(device).index)
+
+    # ----------------------------------------------------------------- devices
+
+    def init(self) -> None:
+        """Nothing: the driver is initialised when it is found."""
+
+    def _is_compiled(self) -> bool:
+        return True
+
+    def get_device_properties(self, device: Any = None) -> SimpleNamespace:
+        """Name, compute capability, memory and multiprocessors of a GPU."""
+        facts: dict[str, Any] = _C._cuda_properties(self._index(device))
+        return SimpleNamespace(**facts | {"uuid": UUID(bytes=facts["uuid"])})
+
+    def get_device_name(self, device: Any = None) -> str:
+        """The GPU's name."""
+        return str(self.get_device_properties(device).name)
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:
+        """The compute capability: (9, 0) for an H100."""
+        facts = self.get_device_properties(device)
+        return facts.major, facts.minor
+
+    def can_device_access_peer(self, device: Any, peer_device: Any) -> bool:
+        """Whether a GPU can read another one's memory."""
+        pair = self._index(device), self._index(peer_device)
+        return bool(_C._cuda_can_access_peer(*pair))
+
+    def is_bf16_supported(self, including_emulation: bool = True) -> bool:
+        """True: every GPU that is used has compute capability 8.0 or later."""
+        return True
+
+    is_tf32_supported = is_bf16_supported
+
+    def get_arch_list(self) -> list[str]:
+        """The architectures that kernels are printed for; others compile the first's
+        PTX."""
+        from pellucid_compiler.gpu.nvptx import FEATURES
+
+        return list(FEATURES)
+
+    def get_gencode_flags(self) -> str:
+        """The flags with which ``nvcc`` would compile for these architectures."""
+        numbers = [name.removeprefix("sm_") for name in self.get_arch_list()]
+        return " ".join(f"-gencode compute=compute_{n},code=sm_{n}" for n in numbers)
+
+    # ----------------------------------------------------------------- streams
+
+    def current_stream(self, device: Any = None) -> Stream:
+        """The stream that this thread's work on the device goes to."""
+        place = self._device(device)
+        return Stream._of(place, _C._current_stream(place))  # type: ignore[return-value]
+
+    def default_stream(self, device: Any = None) -> Stream:
+        """The device's first stream."""
+        return Stream._of(self._device(device), 0)  # type: ignore[return-value]
+
+    def is_current_stream_capturing(self) -> bool:
+        """Whether this thread's stream is being recorded as a graph."""
+        device = self._device()
+        return bool(_C._is_capturing(device))
+
+    # ------------------------------------------------------------------ memory
+
+    def mem_get_info(self, device: Any = None) -> tuple[int, int]:
+        """(free, total) bytes of the GPU's memory, by the driver."""
+        free, total = _C._cuda_memory(self._index(device))
+        return free, total
+
+    memory_cached = DeviceModule.memory_reserved
+    max_memory_cached = DeviceModule.max_memory_reserved
+    reset_max_memory_allocated = DeviceModule.reset_peak_memory_stats
+    reset_max_memory_cached = DeviceModule.reset_peak_memory_stats
+
+    def device_memory_used(self, device: Any = None) -> int:
+        """Bytes in use by all processes."""
+        free, total = self.mem_get_info(device)
+        return total - free
+
+    def get_allocator_backend(self) -> str:
+        """``native``: the pool of ``runtime/core/device_pool.h``."""
+        return "native"
+
+    def ipc_collect(self) -> None:
+        """Nothing: memory is not shared with other processes."""
+
+    # ------------------------------------------------------------------ random
+
+    # Draws on a GPU are words of the host's generator: docs/devices.md.
+
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the generator that all devices draw from, the CPU's."""
+        pellucid.default_generator.manual_seed(int(seed))
+
+    manual_seed_all = manual_seed
+
+    def seed(self) -> None:
+        """Seeds that generator by chance."""
+        pellucid.default_generator.seed()
+
+    seed_all = seed
+
+    def initial_seed(self) -> int:
+        """The seed of that generator."""
+        return int(pellucid.default_generator.initial_seed())
+
+    def get_rng_state(self, device: Any = "cuda") -> Any:
+        """The state of that generator."""
+        return pellucid.default_generator.get_state()
+
+    def set_rng_state(self, new_state: Any, device: Any = "cuda") -> None:
+        """Sets the state of that generator."""
+        pellucid.default_generator.set_state(new_state)
+
+    def get_rng_state_all(self) -> list[Any]:
+        """The state for each GPU: the same one."""
+        return [self.get_rng_state() for _ in range(self.device_count())]
+
+    def set_rng_state_all(self, new_states: Any) -> None:
+        """Sets the state that ``get_rng_state_all`` gave."""
+        for state in new_states:
+            self.set_rng_state(state)
+
+    # ------------------------------------------------------------------- other
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            raise NotImplementedError(
+                f"torch.cuda.{name}: the driver is used without CUDA's runtime, NVML "
+                "or libraries, and has no answer; docs/cuda.md has what there is"
+            )
+
+        return refuse
+
+
+GPUS = Gpus("cuda")

@@ -1,0 +1,135 @@
+"""Kernels for GPUs as the runtime asks for them: facts of a kernel, and its code.
+
+``facts_of`` says how a launch becomes the arguments of a grid's kernel
+(``runtime/cuda/grid_launch.h``), which the emulator shares. ``image_of`` is called once
+per kernel, shape and GPU: PTX, compiled by the driver to a cubin that the user's cache
+keeps. ``ptxas`` is not needed. Read next: ``pellucid_compiler/gpu/generate.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import site
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pellucid_compiler
+from pellucid import _C
+from pellucid.devices.launching import definition
+from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, RowAdd, Rows
+from pellucid_compiler.codegen.schedules.failures import failed_checks
+from pellucid_compiler.codegen.schedules.map import failures_of
+from pellucid_compiler.gpu.generate import grid_module
+from pellucid_compiler.gpu.grid import Shape
+from pellucid_compiler.gpu.nvptx import ptx
+from pellucid_compiler.pack.cache import KernelCache, cache_folder
+from pellucid_compiler.pack.link import Blob
+
+FORMS = ("map", "reduce", "rows", "scan", "nest", "gemm")  # numbered as GridForm
+
+Facts = tuple[int, int, int]
+"""The number of the form, how many parameters there are, and a bit for each output that
+rows add to."""
+
+
+def grid_facts(kernel: Kernel) -> Facts:
+    """What a launch's arguments depend on besides the launch."""
+    form = kernel.form
+    passes = form.passes if isinstance(form, Rows) else ()
+    sums = sum(1 << item.output for item in passes if isinstance(item, RowAdd))
+    name = type(form).__name__.lower()
+    return FORMS.index(name), len(kernel.params), sums
+
+
+def facts_of(kernel_id: bytes) -> tuple[int, int, int, bool] | None:
+    """``grid_facts`` of a kernel, and whether it may fail; None for an unknown one or a
+    form without a schedule."""
+    kernel = definition(kernel_id)
+    if kernel is None or type(kernel.form).__name__.lower() not in FORMS:
+        return None
+    return *grid_facts(kernel), _can_fail(kernel.form)
+
+
+def _can_fail(form: Any) -> bool:
+    """Whether a kernel needs a status; nests check indices."""
+    if isinstance(form, Map):
+        return bool(failures_of(form))
+    if isinstance(form, Reduce):
+        return bool(failed_checks([form.value]))
+    return isinstance(form, Nest)
+
+
+def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:
+    """Whether complex32 is moved as integers of its size: a grid would convert it."""
+    pairs = zip(memory, (*kernel.outputs, *kernel.inputs), strict=False)
+    return any(held == "complex32" and own != held for held, own in pairs)
+
+
+def image_of(
+    kernel_id: bytes, stored: int, reduced: int, memory: tuple[str, ...], gpu: int
+) -> bytes:
+    """A kernel's cubin for a GPU; empty where no schedule takes it."""
+    kernel = definition(kernel_id)
+    assert kernel is not None
+    architecture, folder = _target(gpu)
+    shape = Shape(stored, reduced, memory)
+    if moves_bits(memory, kernel):
+        return b""
+    name = hashlib.sha256(f"{kernel.text}\0{shape}".encode()).digest()[:16]
+    known = folder.get(name) if folder is not None else None
+    if known is not None:
+        return known.code
+    try:
+        text = grid_module(kernel, shape).printed()
+    except NotImplementedError:
+        return b""
+    label = f"// {kernel_id.hex()} {stored} {reduced} {','.join(memory)}\n"
+    made = _C._cuda_link(gpu, label + ptx(text, architecture))
+    if folder is not None:
+        folder.put(name, Blob(made, 0))
+    return made
+
+
+def architecture_of(gpu: int) -> str:
+    """What PTX is printed for: sm_90a runs on 9.0 alone, sm_80 from 8.0 on."""
+    facts = _C._cuda_properties(gpu)
+    return "sm_90a" if (facts["major"], facts["minor"]) == (9, 0) else "sm_80"
+
+
+@cache
+def _target(gpu: int) -> tuple[str, KernelCache | None]:
+    """The architecture to print PTX for, and the user's cache of its cubins."""
+    facts = _C._cuda_properties(gpu)
+    version = f"{facts['major']}{facts['minor']}"
+    architecture = architecture_of(gpu)
+    made_by = _digest_of_generators()
+    made_by.update(f"{architecture} {_C._cuda_driver_version()}".encode())
+    try:
+        folder = KernelCache(cache_folder() / f"sm_{version}", made_by.digest())
+    except OSError:
+        folder = None
+    return architecture, folder
+
+
+def _digest_of_generators() -> hashlib._Hash:
+    """Of the sources that determine a kernel's text."""
+    root = Path(pellucid_compiler.__file__).parent
+    digest = hashlib.sha256()
+    for name in ("gpu", "codegen", "ir"):
+        for source in sorted((root / name).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest
+
+
+def find_library(name: str) -> str:
+    """Where a library of NVIDIA's is: in an installed package ("nvidia-cublas"), or ""
+    where it is not installed. ``PELLUCID_CUBLASLT`` names another file, 0 none."""
+    given = os.environ.get(f"PELLUCID_{name.upper()}")
+    if given is not None:
+        return "" if given == "0" else given
+    folders = [*site.getsitepackages(), *sys.path]
+    inside = (p for f in folders for p in Path(f).glob(f"nvidia/*/lib/lib{name}.so.*"))
+    return max(map(str, inside), default="")
