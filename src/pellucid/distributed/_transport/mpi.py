@@ -193,7 +193,9 @@ class MpiLinks(Links):
         if peer == ANY_RANK:
             return list(self._gone)
         here = (p for p in {peer, *needed} if p in self._gone)
-        return [p for p in here if not (self._inbox.get((p, *key)) or self._arriving[p])]
+        return [
+            p for p in here if not (self._inbox.get((p, *key)) or self._arriving[p])
+        ]
 
     def losses(self) -> dict[int, str]:
         """The peers that have "left"."""
