@@ -142,7 +142,8 @@ def updates_during_backward(rank, size):
         def with_zero(model, make=make):
             zero = ZeroRedundancyOptimizer(
                 *(model.parameters(), torch.optim.Adam),
-                **{"overlap_with_ddp": True, "lr": 0.01},
+                overlap_with_ddp=True,
+                lr=0.01,
             )
             model.register_comm_hook(None, make(allreduce_hook, model, zero))
             return zero

@@ -102,7 +102,7 @@ def rank_fails(rank, size):
     if rank == 0:
         dist.destroy_process_group()
     else:
-        with pytest.raises(dist.DistBackendError, match="rank 0 .*has left the group"):
+        with pytest.raises(dist.DistBackendError, match=r"rank 0 .*has left the group"):
             dist.all_reduce(torch.ones(100_000))
 
 

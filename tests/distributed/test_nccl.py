@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from tools import check_nccl
 
 import pellucid as torch
 from pellucid import distributed as dist
@@ -18,7 +19,6 @@ from pellucid.distributed._group.nccl import NcclGroup, PerDevice
 from pellucid.distributed._transport import nccl
 from pellucid.distributed.distributed_c10d import ReduceOp
 from tests.distributed.ranks import run_command, run_ranks
-from tools import check_nccl
 
 INSTALLED = nccl.found_library()
 
