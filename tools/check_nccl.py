@@ -147,7 +147,7 @@ def compared(
         yield name, wrong
 
 
-def trained(rank: int, size: int, device: Any) -> str | None:
+def trained(rank: int, size: int, device: Any, group: Any = None) -> str | None:
     """What is wrong with the gradients of a data-parallel step on the device."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 8)).to(device)
@@ -155,8 +155,10 @@ def trained(rank: int, size: int, device: Any) -> str | None:
     (model(x).square().mean()).backward()
     expected = [p.grad.cpu() for p in model.parameters() if p.grad is not None]
     model.zero_grad()
-    parallel = nn.parallel.DistributedDataParallel(model)
-    parallel(x[8 * rank : 8 * rank + 8]).square().mean().backward()
+    parallel = nn.parallel.DistributedDataParallel(
+        model, device_ids=[device.index], process_group=group
+    )
+    parallel(x[8 * rank : 8 * rank + 8].cpu()).square().mean().backward()
     for parameter, gradient in zip(model.parameters(), expected, strict=True):
         assert parameter.grad is not None
         if not torch.allclose(parameter.grad.cpu(), gradient, rtol=1e-3, atol=1e-5):

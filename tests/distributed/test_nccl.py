@@ -213,6 +213,12 @@ def rank_calls_everything(rank, size):
     wrong = {n for n, text in check_nccl.compared(both, device, world) if text}
     assert wrong == {"reduce_scatter"}
 
+    assert check_nccl.trained(rank, size, device, both) is None
+    assert check_nccl.trained(rank, size, device, group) is None
+    listed = [None] * size
+    dist.all_gather_object(listed, {"rank": rank}, group)
+    assert listed == [{"rank": 0}, {"rank": 1}]
+
     with pytest.raises(RuntimeError, match=r"a tensor on cpu; .* are on board:0"):
         group.allreduce([torch.ones(1)])
     with pytest.raises(RuntimeError, match=r"No backend type .* device type meta"):

@@ -96,6 +96,7 @@ _Work = Work  # noqa: F405
 _LAZY = {
     "DeviceMesh": "pellucid.distributed.device_mesh",
     "init_device_mesh": "pellucid.distributed.device_mesh",
+    "BuiltinCommHookType": "pellucid.nn.parallel._reducer",
     "GradBucket": "pellucid.nn.parallel._buckets",
 }
 
