@@ -171,6 +171,10 @@ def rank_hooks(rank, size):
         model = hooked(PowerSGDState(None, size, 2), wrapper(powerSGD_hook))
         for step in range(3):
             close(gradients(model, rank, step), mean(rank, size, step), 0.05)
+    for builtin in dist.BuiltinCommHookType:
+        model = DistributedDataParallel(network())
+        model._register_builtin_comm_hook(builtin)
+        close(gradients(model, rank), mean(rank, size), 0.05)
     for kind in DDPCommHookType:
         model = DistributedDataParallel(network())
         register_ddp_comm_hook(kind, model)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pellucid.distributed.rpc import wire
 from pellucid.distributed.rpc.agent import Agent
+from pellucid.distributed.rpc.constants import DEFAULT_RPC_TIMEOUT_SEC
 from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
 
@@ -46,7 +47,7 @@ class State:
     agent: Agent | None = None
     table = Table()
     numbers = itertools.count()
-    timeout = 60.0
+    timeout = DEFAULT_RPC_TIMEOUT_SEC
 
 
 def agent() -> Agent:
@@ -129,6 +130,17 @@ def call_method(reference: RRef, name: str, args: Any, kwargs: Any) -> Any:
 call_method._calls_methods = True  # type: ignore[attr-defined]
 
 
+def _backward_from(reference: RRef, context: int, retain_graph: bool) -> None:
+    """Runs at the reference's owner."""
+    root = reference.local_value()
+    if context == -1:
+        root.backward(retain_graph=retain_graph)
+    else:
+        from pellucid.distributed.autograd import backward
+
+        backward(context, [root], retain_graph)
+
+
 class RRef:
     """A reference to a value on any worker, which can be sent to any other worker.
 
@@ -185,6 +197,15 @@ class RRef:
                 "use to_here()"
             )
         return State.table.future(self._identity).wait()
+
+    def backward(
+        self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False
+    ) -> None:
+        """Backward from the value, a tensor of one element: in a context of distributed
+        autograd, or at its owner alone.
+        """
+        arguments = self, dist_autograd_ctx_id, retain_graph
+        rpc_sync(self._owner, _backward_from, args=arguments)
 
     def to_here(self, timeout: float = -1.0) -> Any:
         """A copy of the value."""
