@@ -2,8 +2,8 @@
 
 A call waits on the device for what the current stream has queued; ``Work.wait`` makes
 the current stream wait for it in turn, and the program goes on. Device memory and
-streams are those of the tensors' device backend (``devices.Backend``). There is no
-backend "cuda" yet, so this has not run on a GPU: tests run it on devices in Python.
+streams are those of the tensors' device backend (``devices.Backend``). It has not run
+on a GPU: tests run it on devices in Python, ``tools/check_nccl.py`` on GPUs.
 """
 
 from __future__ import annotations

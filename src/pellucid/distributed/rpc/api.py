@@ -12,15 +12,11 @@ import pellucid as torch
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed.rendezvous import rendezvous
-from pellucid.distributed.rpc import constants, references
+from pellucid.distributed.rpc import constants
 from pellucid.distributed.rpc.agent import Agent
-from pellucid.distributed.rpc.references import (
-    State,
-    agent,
-    remote,
-    rpc_async,
-    rpc_sync,
-)
+from pellucid.distributed.rpc.functions import async_execution
+from pellucid.distributed.rpc.references import remote, rpc_async, rpc_sync
+from pellucid.distributed.rpc.state import State, Table, agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 
 __all__ = [
@@ -125,7 +121,7 @@ def shutdown(
             current.leave()
     finally:
         State.agent = None
-        State.table = references.Table()
+        State.table = Table()
         current.close()
 
 
@@ -143,9 +139,3 @@ def _require_initialized(fn: _F) -> _F:
         return fn(*args, **kwargs)
 
     return checked  # type: ignore[return-value]
-
-
-def async_execution(fn: _F) -> _F:
-    """Marks a function that returns a Future: callers receive the Future's result."""
-    fn._is_async_execution = True  # type: ignore[attr-defined]
-    return fn

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import pellucid as torch
@@ -244,19 +243,3 @@ def _bytes(group: Any, nbytes: int, device: Any) -> Any:
     if allocate is None or device.type != "cpu":
         return torch.zeros(nbytes, dtype=torch.uint8, device=device)
     return allocate(nbytes)
-
-
-class BuiltinCommHookType(Enum):
-    """The hooks of ``_register_builtin_comm_hook``."""
-
-    ALLREDUCE = 1
-    FP16_COMPRESS = 2
-
-    @property
-    def hook(self) -> Hook:
-        """The communication hook."""
-        from pellucid.distributed.algorithms.ddp_comm_hooks import default_hooks
-
-        is_plain = self is BuiltinCommHookType.ALLREDUCE
-        hooks = default_hooks
-        return hooks.allreduce_hook if is_plain else hooks.fp16_compress_hook

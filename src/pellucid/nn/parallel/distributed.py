@@ -10,7 +10,7 @@ import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 from pellucid.nn.modules.module import Module
-from pellucid.nn.parallel._reducer import BuiltinCommHookType, Hook, Reducer
+from pellucid.nn.parallel._reducer import Hook, Reducer
 from pellucid.nn.parallel._virtual import VirtualRanks
 from pellucid.utils import _pytree as pytree
 
@@ -230,7 +230,7 @@ class DistributedDataParallel(Module, Joinable):
             )
         self.reducer.hook = state, hook
 
-    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
         self.register_comm_hook(self.process_group, comm_hook_type.hook)
 
     @staticmethod

@@ -9,7 +9,6 @@ from typing import Any
 
 import pellucid as torch
 from pellucid.distributed.optim import ZeroRedundancyOptimizer
-from pellucid.nn.parallel import DistributedDataParallel
 
 __all__ = ["hook_with_zero_step", "hook_with_zero_step_interleaved"]
 
@@ -60,7 +59,7 @@ class _Updates:
 
 def hook_with_zero_step(
     hook: Hook,
-    ddp: DistributedDataParallel,
+    ddp: Any,
     zero: ZeroRedundancyOptimizer,
     shard_buckets: bool = False,
 ) -> Hook:
@@ -80,7 +79,7 @@ def hook_with_zero_step(
 
 def hook_with_zero_step_interleaved(
     hook: Hook,
-    ddp: DistributedDataParallel,
+    ddp: Any,
     zero: ZeroRedundancyOptimizer,
     shard_buckets: bool = False,
 ) -> Hook:
