@@ -15,7 +15,7 @@ import struct
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pellucid.distributed._distributed import Failure, combine
@@ -154,7 +154,7 @@ class MessageGroup:
     # Exchanges
 
     def _exchange(
-        self, step: int, data: dict[int, Buffer], header: bytes = b""
+        self, step: int, data: Mapping[int, Buffer], header: bytes = b""
     ) -> dict[int, bytearray]:
         number = 4 * self._sequence + step
         for peer in self._peers:
@@ -170,7 +170,7 @@ class MessageGroup:
             for place, peer in enumerate(self._peers)
         }
 
-    def _begin(self, header: bytes, data: dict[int, Buffer]) -> dict[int, Buffer]:
+    def _begin(self, header: bytes, data: Mapping[int, Buffer]) -> dict[int, Buffer]:
         """The operands of the others, after checking that all headers agree (except the
         factor)."""
         found = self._exchange(0, data, header)

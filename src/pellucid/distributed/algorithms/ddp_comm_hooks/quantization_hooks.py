@@ -42,7 +42,7 @@ def _averaged(rows: torch.Tensor, group: Any, bucket: Any) -> Any:
     assert work is not None
     buffer = bucket.buffer()
 
-    def mean(_: Any) -> torch.Tensor:
+    def mean(_: Any) -> Any:
         scales, lows = every_range.split(1, 2)
         values = (every_byte * scales + lows).mean(0).view(-1)
         return buffer.copy_(values[: buffer.numel()])
