@@ -64,7 +64,10 @@ def contract(state_cls: type[Any] = _State) -> Callable[[Any], Any]:
                     )
             return updated
 
-        apply.state = lambda module: module.__dict__.get(_STATES, {}).get(function)
+        def state_of(module: nn.Module) -> Any:
+            return module.__dict__.get(_STATES, {}).get(function)
+
+        apply.state = state_of  # type: ignore[attr-defined]
         return apply
 
     return decorate
