@@ -123,7 +123,7 @@ def shards_along_other_dims(rank, size, expected):
         shard_placement_fn=lambda p: Shard(p.dim() - 1)
     ).named_parameters():
         assert torch.equal(value.full_tensor(), expects[name])
-    with pytest.raises(ValueError, match="no dim of a parameter"):
+    with pytest.raises(ValueError, match="needs a parameter of more dims"):
         fully_shard(net(), shard_placement_fn=lambda p: Shard(3))
 
 

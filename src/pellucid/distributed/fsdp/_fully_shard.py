@@ -274,7 +274,7 @@ def _split_dim(parameter: Any, placement: Any) -> int:
         )
     dim, rank = placement.dim, parameter.dim()
     if not -rank <= dim < max(rank, 1):
-        raise ValueError(f"{placement} is no dim of a parameter of {rank} dims")
+        raise ValueError(f"{placement} needs a parameter of more dims than {rank}")
     return int(dim % rank) if rank else 0
 
 
