@@ -26,7 +26,7 @@ SIZES = {"8 B": 8, "64 KiB": 64 * 1024, "16 MiB": 16 << 20}
 
 class Costs(NamedTuple):
     """``message``, ``byte``: seconds at a rank's end, alone on a core; ``large_byte``:
-    for slices, whose memory is new; ``latency``: of the link.
+    for slices, which leave the caches; ``latency``: of the link.
     """
 
     message: float

@@ -13,6 +13,8 @@ from pellucid import nn
 from pellucid.distributed import autograd, rpc
 from pellucid.distributed.nn import RemoteModule
 from pellucid.distributed.optim import DistributedOptimizer
+from pellucid.distributed.rpc.backend_registry import backend_registered
+from pellucid.distributed.rpc.constants import DEFAULT_RPC_TIMEOUT_SEC
 from tests.distributed.ranks import run_ranks
 from tests.distributed.test_rpc import meet
 
@@ -167,6 +169,24 @@ def check_modules():
         RemoteModule("worker1", nn.Linear, kwargs={"features": 1})
 
 
+def squares(x):
+    return (x * x).sum()
+
+
+def check_references():
+    leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+    for owner in (0, 1):
+        with autograd.context() as number:
+            rpc.remote(owner, squares, args=(leaf,)).backward(number)
+            assert autograd.get_gradients(number)[leaf].tolist() == [2.0, 4.0]
+    rpc.RRef(squares(leaf)).backward()
+    assert leaf.grad.tolist() == [2.0, 4.0]
+    assert rpc.get_rpc_timeout() == DEFAULT_RPC_TIMEOUT_SEC
+    assert backend_registered("TENSORPIPE") and not backend_registered("none")
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device"):
+        rpc.TensorPipeRpcBackendOptions().set_device_map("worker1", {0: 1})
+
+
 def check_errors():
     leaf = torch.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="no gradient today"):
@@ -200,6 +220,7 @@ def rank_differentiates(rank, size):
         check_many_threads()
         check_training()
         check_modules()
+        check_references()
         check_errors()
         rpc.references.agent().settle()
         assert rpc.rpc_sync(1, number_of_contexts) == 0

@@ -9,10 +9,19 @@ from pellucid.distributed.algorithms.ddp_comm_hooks import (
     DDPCommHookType,
     register_ddp_comm_hook,
 )
+from pellucid.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook import (
+    hook_with_zero_step,
+    hook_with_zero_step_interleaved,
+)
 from pellucid.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook
 from pellucid.distributed.algorithms.ddp_comm_hooks.default_hooks import (
+    allreduce_hook,
     bf16_compress_wrapper,
     fp16_compress_wrapper,
+)
+from pellucid.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import (
+    _hook_then_optimizer,
+    _OptimizerHookState,
 )
 from pellucid.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import (
     PostLocalSGDState,
@@ -23,6 +32,13 @@ from pellucid.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
     batched_powerSGD_hook,
     powerSGD_hook,
 )
+from pellucid.distributed.optim import (
+    ZeroRedundancyOptimizer,
+    _apply_optimizer_in_backward,
+    _get_in_backward_optimizers,
+    as_functional_optim,
+)
+from pellucid.distributed.optim.functional_sgd import _FunctionalSGD
 from pellucid.nn.parallel import DistributedDataParallel
 from tests.distributed.ranks import run_ranks
 
@@ -105,7 +121,48 @@ def averages_locally(rank, size):
             close(actual, mean(rank, size, step) if step < 2 else own)
 
 
+def trained(rank, hook=None, **options):
+    """The parameters after three steps; ``hook(model)`` registers what updates them,
+    and what it returns, if anything, is the optimizer.
+    """
+    model = DistributedDataParallel(network(), bucket_cap_mb=0.001, **options)
+    optimizer = hook(model) if hook else torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(3):
+        gradients(model, rank, step)
+        if optimizer is not None:
+            optimizer.step()
+    return list(model.parameters())
+
+
+def updates_during_backward(rank, size):
+    expected = trained(rank)
+    assert not torch.equal(expected[0], network()[0].weight)
+    for make in (hook_with_zero_step, hook_with_zero_step_interleaved):
+
+        def with_zero(model, make=make):
+            zero = ZeroRedundancyOptimizer(
+                *(model.parameters(), torch.optim.Adam),
+                overlap_with_ddp=True,
+                lr=0.01,
+            )
+            model.register_comm_hook(None, make(allreduce_hook, model, zero))
+            return zero
+
+        close(trained(rank, with_zero), expected)
+        close(trained(rank, with_zero, gradient_as_bucket_view=True), expected)
+    with pytest.raises(ValueError, match="overlap_with_ddp=True"):
+        plain = ZeroRedundancyOptimizer(network().parameters(), torch.optim.Adam)
+        hook_with_zero_step(allreduce_hook, None, plain)
+
+    def with_functional(model):
+        state = _OptimizerHookState(as_functional_optim(torch.optim.Adam, lr=0.01))
+        model.register_comm_hook(None, _hook_then_optimizer(allreduce_hook, state))
+
+    close(trained(rank, with_functional), expected)
+
+
 def rank_hooks(rank, size):
+    updates_during_backward(rank, size)
     compresses(rank, size)
     feeds_errors_back(rank, size)
     averages_locally(rank, size)
@@ -114,6 +171,10 @@ def rank_hooks(rank, size):
         model = hooked(PowerSGDState(None, size, 2), wrapper(powerSGD_hook))
         for step in range(3):
             close(gradients(model, rank, step), mean(rank, size, step), 0.05)
+    for builtin in dist.BuiltinCommHookType:
+        model = DistributedDataParallel(network())
+        model._register_builtin_comm_hook(builtin)
+        close(gradients(model, rank), mean(rank, size), 0.05)
     for kind in DDPCommHookType:
         model = DistributedDataParallel(network())
         register_ddp_comm_hook(kind, model)
@@ -125,6 +186,28 @@ def rank_hooks(rank, size):
 
 def test_hooks_reduce_gradients(tmp_path):
     assert len(run_ranks(rank_hooks, 2, tmp_path)) == 2
+
+
+def test_optimizers_run_in_backward():
+    model, expected = network(), network()
+    options = {"lr": 0.1, "momentum": 0.9}
+    _apply_optimizer_in_backward(torch.optim.SGD, model.parameters(), options)
+    plain = torch.optim.SGD(expected.parameters(), **options)
+    functional = network()
+    weights = list(functional.parameters())
+    optimizer = _FunctionalSGD(weights, lr=0.1, momentum=0.9)
+    for step in range(2):
+        optimizer.step(gradients(functional, 0, step))
+        gradients(expected, 0, step)
+        plain.step()
+        x = torch.randn(1, ROWS, generator=torch.Generator().manual_seed(10 * step))
+        model(x).pow(2).sum().backward()
+    assert all(p.grad is None for p in model.parameters())
+    assert len(_get_in_backward_optimizers(model)) == 4
+    close(model.parameters(), expected.parameters())
+    close(weights, expected.parameters())
+    with pytest.raises(ValueError, match="functional counterpart"):
+        as_functional_optim(torch.optim.LBFGS)
 
 
 def test_compression_begins_after_buckets_have_settled():

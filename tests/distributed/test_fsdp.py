@@ -15,6 +15,7 @@ from pellucid.distributed.fsdp import (
     MixedPrecisionPolicy,
     StateDictType,
     fully_shard,
+    share_comm_ctx,
 )
 from pellucid.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from pellucid.distributed.fsdp.wrap import transformer_auto_wrap_policy
@@ -101,6 +102,57 @@ def rank_trains(rank, size):
         train(net(), max_norm=0.5), rel=1e-2
     )
     holds_gradients(sharded(), rank, size)
+    shards_along_other_dims(rank, size, expected)
+    customizes_communication(rank, size, expected)
+
+
+def shards_along_other_dims(rank, size, expected):
+    last = {6: 1, 31: 0}  # by rows: of tensors with uneven parts, too
+    model = net()
+    for part in ([model.blocks[0], model.blocks[1]], model):
+        fully_shard(
+            part, shard_placement_fn=lambda p: Shard(last.get(p.shape[0], -1) % p.dim())
+        )
+    weight = model.blocks[0].down.weight
+    assert weight.placements == (Shard(1),) and weight.to_local().shape == (6, 12)
+    assert model.blocks[0]._fsdp is model.blocks[1]._fsdp
+    assert train(model, rank, size, 0.5) == expected
+    whole = net()
+    expects = dict(whole.named_parameters())
+    for name, value in sharded(
+        shard_placement_fn=lambda p: Shard(p.dim() - 1)
+    ).named_parameters():
+        assert torch.equal(value.full_tensor(), expects[name])
+    with pytest.raises(ValueError, match="needs a parameter of more dims"):
+        fully_shard(net(), shard_placement_fn=lambda p: Shard(3))
+
+
+def customizes_communication(rank, size, expected):
+    model, calls = sharded(), []
+
+    def gather(output_tensor, input_tensor, group, async_op):
+        calls.append("gather")
+        dist.all_gather_into_tensor(output_tensor, input_tensor, group)
+
+    def scatter(output_tensor, input_tensor, group, op, async_op):
+        calls.append(op)
+        dist.reduce_scatter_tensor(output_tensor, input_tensor, op, group)
+
+    model.set_custom_all_gather(gather)
+    model.set_custom_reduce_scatter(scatter)
+    model.set_force_sum_reduction_for_comms(True)
+    model.set_all_reduce_hook(lambda reduced: calls.append("reduced"))
+    assert train(model, rank, size, 0.5) == expected
+    assert {"gather", dist.ReduceOp.SUM, "reduced"} == set(calls)
+    model = sharded()
+    with pytest.raises(RuntimeError, match="indices"):
+        model(torch.zeros(1, 1))
+    model.reset_iter_state()
+    model.set_reduce_scatter_unused_params(True)
+    used = model.blocks[rank]  # each process uses another one
+    used.set_reduce_scatter_unused_params(True)
+    assert train(model, rank, size, 0.5) == expected
+    share_comm_ctx([model])
 
 
 def holds_gradients(model, rank, size):
@@ -120,11 +172,14 @@ def holds_gradients(model, rank, size):
         fully_shard(model)
 
 
+WRAPPED_BLOCKS = functools.partial(
+    transformer_auto_wrap_policy, transformer_layer_cls={Block}
+)
+
+
 def rank_wraps(rank, size):
-    policy = functools.partial(
-        transformer_auto_wrap_policy, transformer_layer_cls={Block}
-    )
-    model = FullyShardedDataParallel(net(), auto_wrap_policy=policy)
+    rank_summons(rank, size)
+    model = FullyShardedDataParallel(net(), auto_wrap_policy=WRAPPED_BLOCKS)
     assert isinstance(model.blocks[0], FSDPModule)
     assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
     state = model.state_dict()
@@ -150,6 +205,29 @@ def step(model, optimizer, number):
     optimizer.zero_grad()
     model(tokens).pow(2).mean().backward()
     optimizer.step()
+
+
+def rank_summons(rank, size):
+    model = FullyShardedDataParallel(net(), auto_wrap_policy=WRAPPED_BLOCKS)
+    before = net().state_dict()
+    for keeps in (False, True):
+        with FullyShardedDataParallel.summon_full_params(model, writeback=keeps):
+            for parameter in model.parameters():
+                parameter.mul_(2)
+        for name, value in model.state_dict().items():
+            assert torch.equal(value, before[name] * (2 if keeps else 1))
+    calls = []
+
+    def hook(state, gradients, output):
+        calls.append(state)
+        dist.reduce_scatter_tensor(output, gradients, dist.ReduceOp.AVG)
+
+    model = FullyShardedDataParallel(net())
+    model.register_comm_hook("state", hook)
+    assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
+    assert set(calls) == {"state"}
+    with pytest.raises(AssertionError, match="already registered"):
+        model.register_comm_hook("state", hook)
 
 
 def rank_stores_the_optimizer(rank, size):

@@ -1,5 +1,8 @@
 """Groups made from groups, and questions about backends."""
 
+import time
+from datetime import timedelta
+
 import pytest
 
 import pellucid as torch
@@ -7,6 +10,32 @@ from pellucid import distributed as dist
 from pellucid.distributed import _symmetric_memory as symmetric
 from pellucid.distributed import distributed_c10d as c10d
 from tests.distributed.ranks import run_ranks
+
+
+def calls_several_at_once(rank, size):
+    world = dist.group.WORLD
+    own = [torch.full((n,), float(rank)) for n in (2, 3)]
+    whole = [torch.empty(size * n) for n in (2, 3)]
+    world.allgather_into_tensor_coalesced(whole, own).wait()
+    assert [x.view(size, -1)[:, 0].tolist() for x in whole] == [[0.0, 1, 2, 3]] * 2
+    parts = [torch.empty(n) for n in (2, 3)]
+    world.reduce_scatter_tensor_coalesced(parts, whole).wait()
+    assert [x.tolist() for x in parts] == [[size * rank] * n for n in (2, 3)]
+    listed = [[torch.empty(2), torch.empty(3)] for _ in range(size)]
+    world.allgather_coalesced(listed, own).wait()
+    assert [x[1][0] for x in listed] == [0, 1, 2, 3]
+    world.monitored_barrier(timedelta(seconds=30))
+    assert world.get_group_store() is world._store
+    world.set_timeout(timedelta(seconds=0.2))
+    if rank:
+        with pytest.raises(dist.DistBackendError, match=r"timed out after 0\.2 s"):
+            world.barrier()
+    else:
+        time.sleep(3)
+
+
+def test_groups_call_several_at_once(tmp_path):
+    run_ranks(calls_several_at_once, 4, tmp_path)
 
 
 def rank_makes_groups(rank, size):

@@ -3,11 +3,13 @@ the backend, by a library that works on the memory of a device in Python.
 """
 
 import ctypes
+import sys
 import threading
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from tools import check_nccl
 
 import pellucid as torch
 from pellucid import distributed as dist
@@ -16,7 +18,7 @@ from pellucid.devices.late import Late
 from pellucid.distributed._group.nccl import NcclGroup, PerDevice
 from pellucid.distributed._transport import nccl
 from pellucid.distributed.distributed_c10d import ReduceOp
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import run_command, run_ranks
 
 INSTALLED = nccl.found_library()
 
@@ -205,6 +207,18 @@ def rank_calls_everything(rank, size):
     dist.barrier(both)
     group.barrier()
 
+    checked = dict(check_nccl.compared(both, device, world))
+    assert len(checked) == 45 and set(checked.values()) == {None}
+    library.ReduceScatter = lambda *arguments: None
+    wrong = {n for n, text in check_nccl.compared(both, device, world) if text}
+    assert wrong == {"reduce_scatter"}
+
+    assert check_nccl.trained(rank, size, device, both) is None
+    assert check_nccl.trained(rank, size, device, group) is None
+    listed = [None] * size
+    dist.all_gather_object(listed, {"rank": rank}, group)
+    assert listed == [{"rank": 0}, {"rank": 1}]
+
     with pytest.raises(RuntimeError, match=r"a tensor on cpu; .* are on board:0"):
         group.allreduce([torch.ones(1)])
     with pytest.raises(RuntimeError, match=r"No backend type .* device type meta"):
@@ -374,6 +388,12 @@ def test_without_a_gpu_the_backend_says_so():
     with pytest.raises(RuntimeError, match="no GPUs found"):
         dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
     assert not dist.is_initialized()
+
+
+def test_the_check_of_gpus_says_that_there_are_none():
+    program = check_nccl.ROOT / "tools" / "check_nccl.py"
+    ended = run_command([sys.executable, str(program)])
+    assert ended.returncode == 1 and "0 GPUs for 0 ranks" in ended.stdout
 
 
 def test_without_nccl_the_backend_says_what_to_install(monkeypatch):

@@ -1,8 +1,11 @@
 """A model in stages against the whole model in one process."""
 
+import tempfile
+
 import pytest
 
 import pellucid as torch
+from pellucid import distributed as dist
 from pellucid import nn
 from pellucid.distributed.pipelining import (
     PipelineStage,
@@ -12,9 +15,19 @@ from pellucid.distributed.pipelining import (
     ScheduleInterleavedZeroBubble,
     ScheduleLoopedBFS,
     ScheduleZBVZeroBubble,
+    actions,
 )
 from pellucid.distributed.pipelining.halves import input_half
-from pellucid.distributed.pipelining.schedules import get_schedule_class
+from pellucid.distributed.pipelining.microbatch import (
+    TensorChunkSpec,
+    _Replicate,
+    split_args_kwargs_into_chunks,
+    sum_reducer,
+)
+from pellucid.distributed.pipelining.schedules import (
+    _PipelineScheduleRuntime,
+    get_schedule_class,
+)
 from pellucid.nn import functional as F
 from tests.distributed.ranks import run_ranks
 
@@ -86,6 +99,84 @@ def rank_runs_several_stages(rank, size):
         run.step(x[:1])
     with pytest.raises(ValueError, match="ScheduleInterleaved1F1B takes several"):
         ScheduleGPipe(stages[0], count)
+
+
+class Scaled(nn.Module):
+    """Takes rows as columns, and gives two results."""
+
+    def forward(self, x, *, scale, bias=0.0):
+        return x.t() * scale + bias, x.sum()
+
+
+def rank_runs_a_schedule_from_a_file(rank, size, folder):
+    parts, x, y = layers(2 * size, 6 * size)
+    count = 2 * size
+    own = [parts[i] for i in (rank, rank + size)]
+
+    def stages():
+        return [PipelineStage(m, rank + k * size, 2 * size) for k, m in enumerate(own)]
+
+    made = ScheduleInterleavedZeroBubble(stages(), count, F.mse_loss)
+    file = f"{folder}/{rank}.csv"
+    made._dump_csv(file)
+    read = _PipelineScheduleRuntime(stages(), count, F.mse_loss)
+    arguments = (x,) if rank == 0 else ()
+    target = y if rank == size - 1 else None
+    with pytest.raises(RuntimeError, match="call _load_csv"):
+        read.step(*arguments, target=target)
+    read._load_csv(file, format="compute_comms")
+    assert read._plan == made._plan
+    grads = []
+    for run in (made, read):
+        for part in own:
+            part.zero_grad()
+        run.step(*arguments, target=target)
+        grads.append([p.grad.clone() for part in own for p in part.parameters()])
+    for a, b in zip(*grads, strict=True):
+        assert torch.equal(a, b)
+    seen = []
+    read.register_custom_function(
+        actions.BACKWARD_WEIGHT,
+        lambda action, context: seen.append((str(action), context.schedule_ref)),
+    )
+    read.step(*arguments, target=target)
+    assert (f"{rank}W0", read) in seen and len(seen) == 2 * count
+    wrong = _PipelineScheduleRuntime(stages()[:1], count)
+    with pytest.raises(ValueError, match=f"the schedule gives it .*{rank + size}"):
+        wrong._load_csv(file)
+
+
+def rank_splits(rank, size):
+    folder = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+    rank_runs_a_schedule_from_a_file(rank, size, folder[0])
+    alone = dist.new_subgroups(1)[0]
+    stage = PipelineStage(Scaled(), 0, 1, group=alone)
+    run = ScheduleGPipe(
+        stage,
+        2,
+        args_chunk_spec=TensorChunkSpec.from_tuple((1,)),
+        kwargs_chunk_spec={"scale": _Replicate()},
+        output_merge_spec=(TensorChunkSpec(0), sum_reducer),
+    )
+    x, scale = torch.arange(12.0).view(3, 4), torch.tensor([1.0, 2, 3])
+    scaled, total = run.step(x, scale=scale, bias=torch.ones(4, 1))
+    assert torch.equal(scaled, x.t() * scale + 1) and total == x.sum()
+    with pytest.raises(ValueError, match="2 entries for 1"):
+        split_args_kwargs_into_chunks((x,), None, 2, TensorChunkSpec.from_tuple((0, 1)))
+
+
+def test_schedules_are_read_and_batches_split_as_specified(tmp_path):
+    assert len(run_ranks(rank_splits, 2, tmp_path)) == 2
+
+
+def test_actions_have_texts():
+    action = actions._Action.from_str("1SEND_F2")
+    assert action == (1, actions._ComputationType.SEND_F, 2) and str(action)[0] == "1"
+    assert actions._Action.from_str("0UNSHARD").microbatch_index is None
+    assert actions._Action.from_str(" ") is None
+    with pytest.raises(RuntimeError, match="Invalid action string: 'F1'"):
+        actions._Action.from_str("F1")
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -5,10 +5,12 @@ import pytest
 import pellucid as torch
 import pellucid.distributed.nn as collectives
 from pellucid import distributed as dist
+from pellucid.distributed.algorithms.join import Join
 from pellucid.distributed.algorithms.model_averaging.averagers import (
     PeriodicModelAverager,
 )
 from pellucid.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from pellucid.utils.data import DistributedSampler
 from tests.distributed.ranks import run_ranks
 from tests.distributed.test_data_parallel import close, data, network
 
@@ -100,6 +102,26 @@ def rank_shares_optimizer_state(rank, size):
     fresh.load_state_dict(listed[0])
     assert fresh.param_groups[0]["lr"] == 0.01
     assert len(fresh.optim.state) == len(shared.optim.state)
+    rank_optimizes_uneven_inputs(rank, size)
+
+
+def rank_optimizes_uneven_inputs(rank, size):
+    """Ranks without inputs update their share for the others."""
+    sampler = DistributedSampler(range(2 * size), shuffle=False)
+    assert list(sampler) == [rank, rank + size]
+    model = torch.nn.parallel.DistributedDataParallel(network())
+    shared = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1)
+    before = [p.detach().clone() for p in model.parameters()]
+    with Join([model, shared]):
+        for _ in range(2 + rank):
+            shared.zero_grad()
+            model(torch.ones(4, 6)).sum().backward()
+            shared.step()
+    after = [p.detach().clone() for p in model.parameters()]
+    for was, each in zip(before, after, strict=True):
+        first = each.clone()
+        dist.broadcast(first, 0)
+        assert torch.equal(first, each) and not torch.equal(was, each)
 
 
 def rank_averages(rank, size):

@@ -331,7 +331,7 @@ API = {
         *("distributed/elastic/multiprocessing/errors", "distributed/elastic/utils"),
         *("distributed/launcher", "cuda"),
     },
-    "distributed/_composable": {"distributed/fsdp"},
+    "distributed/_composable": {"distributed/fsdp", "nn", "nn/parallel", "utils"},
     "distributed/_group": {
         *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
         *("_package", "cuda", "devices"),
@@ -345,7 +345,9 @@ API = {
     "distributed/algorithms/_checkpoint": {
         *("autograd", "distributed/fsdp", "nn", "utils"),
     },
-    "distributed/algorithms/ddp_comm_hooks": {"futures", "linalg"},
+    "distributed/algorithms/ddp_comm_hooks": {
+        *("distributed/optim", "futures", "linalg", "nn"),
+    },
     "distributed/algorithms/model_averaging": set(),
     "distributed/autograd": {"distributed/rpc"},
     "distributed/checkpoint": {
@@ -383,13 +385,16 @@ API = {
     },
     "distributed/nn": {"autograd", "distributed/nn/api"},
     "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
-    "distributed/optim": {"distributed/autograd", "distributed/rpc", "optim"},
+    "distributed/optim": {
+        *("distributed/algorithms", "distributed/autograd", "distributed/rpc", "nn"),
+        "optim",
+    },
     "distributed/pipelining": {
         *("_ops", "autograd", "export", "fx", "fx/experimental", "nn", "utils/_pytree"),
     },
     "distributed/rpc": {
         *("autograd", "distributed", "distributed/_stores", "distributed/_transport"),
-        *("futures",),
+        *("cuda", "futures"),
     },
     "distributed/tensor": {
         *("autograd", "distributed", "explain", "nn", "pellucid_compiler"),

@@ -82,7 +82,7 @@ def test_distributed_sampler_shares_the_indices(drop_last):
     ]
     assert {len(part) for part in parts} == {3 if drop_last else 4}
     assert set().union(*parts) <= set(range(10))
-    with pytest.raises(RuntimeError, match="num_replicas"):
+    with pytest.raises(ValueError, match="process group has not been initialized"):
         DistributedSampler(range(10))
 
 

@@ -93,9 +93,11 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
 
 _num_breakpoints = 0
 _Work = Work  # noqa: F405
+_HOOKS = "pellucid.distributed.algorithms.ddp_comm_hooks"
 _LAZY = {
     "DeviceMesh": "pellucid.distributed.device_mesh",
     "init_device_mesh": "pellucid.distributed.device_mesh",
+    "BuiltinCommHookType": f"{_HOOKS}.default_hooks",
     "GradBucket": "pellucid.nn.parallel._buckets",
 }
 

@@ -15,25 +15,26 @@ from pellucid.distributed import _messages as messages
 from pellucid.distributed._group.world import check_member
 
 
-def _pickled(value: Any) -> Any:
+def _pickled(value: Any, device: Any) -> Any:
     file = io.BytesIO()
     pickle.Pickler(file).dump(value)
-    return torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
+    data = torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
+    return data.to(device)
 
 
 def _unpickled(data: Any, nbytes: int) -> Any:
-    return pickle.loads(data[:nbytes].numpy().tobytes())
+    return pickle.loads(data[:nbytes].cpu().numpy().tobytes())
 
 
 def _sizes(own: Any, group: Any) -> list[int]:
-    size = torch.tensor([own.numel()])
-    all_sizes = torch.empty(group.size(), dtype=torch.int64)
+    size = torch.tensor([own.numel()], device=own.device)
+    all_sizes = torch.empty(group.size(), dtype=torch.int64, device=own.device)
     collectives.all_gather_into_tensor(all_sizes, size, group)
     return [int(each) for each in all_sizes.tolist()]
 
 
 def _padded(data: Any, nbytes: int) -> Any:
-    padded = torch.zeros(nbytes, dtype=torch.uint8)
+    padded = torch.zeros(nbytes, dtype=torch.uint8, device=data.device)
     padded[: data.numel()] = data
     return padded
 
@@ -42,9 +43,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     """Collects every rank's object in ``object_list``, on all ranks."""
     if (target := check_member(group, "all_gather_object")) is None:
         return
-    data = _pickled(obj)
+    data = _pickled(obj, target.object_device)
     sizes = _sizes(data, target)
-    rows = torch.empty((target.size(), max(sizes)), dtype=torch.uint8)
+    rows = data.new_empty((target.size(), max(sizes)))
     collectives.all_gather_into_tensor(rows, _padded(data, max(sizes)), target)
     for index, size in enumerate(sizes):
         object_list[index] = _unpickled(rows[index], size)
@@ -67,7 +68,7 @@ def gather_object(
             "Argument object_gather_list must be specified on the destination rank, "
             "and on no other"
         )
-    data = _pickled(obj)
+    data = _pickled(obj, target.object_device)
     sizes = _sizes(data, target)
     padded = _padded(data, max(sizes))
     rows = [torch.empty_like(padded) for _ in sizes] if is_root else None
@@ -89,11 +90,14 @@ def broadcast_object_list(
         return
     root = collectives._root(target, src, group_src, "src", 0)
     is_root = target.rank() == root
-    data = [_pickled(value) for value in object_list] if is_root else []
-    sizes = torch.tensor([each.numel() for each in data] or [0] * len(object_list))
+    place = device or target.object_device
+    data = [_pickled(value, place) for value in object_list] if is_root else []
+    counts = [each.numel() for each in data] or [0] * len(object_list)
+    sizes = torch.tensor(counts, device=place)
     collectives.broadcast(sizes, group=target, group_src=root)
     total = int(sizes.sum())
-    whole = torch.cat(data) if data else torch.empty(total, dtype=torch.uint8)
+    empty = torch.empty(0 if is_root else total, dtype=torch.uint8, device=place)
+    whole = torch.cat(data) if data else empty
     collectives.broadcast(whole, group=target, group_src=root)
     if not is_root:
         for index, part in enumerate(whole.split(sizes.tolist())):
@@ -119,11 +123,13 @@ def scatter_object_list(
         )
     root = collectives._root(target, src, group_src, "src", 0)
     given = scatter_object_input_list if target.rank() == root else None
-    data = [_pickled(value) for value in given or ()]
-    sizes = torch.tensor([each.numel() for each in data] or [0] * target.size())
+    place = target.object_device
+    data = [_pickled(value, place) for value in given or ()]
+    counts = [each.numel() for each in data] or [0] * target.size()
+    sizes = torch.tensor(counts, device=place)
     collectives.broadcast(sizes, group=target, group_src=root)
     most = int(sizes.max())
-    own = torch.empty(most, dtype=torch.uint8)
+    own = torch.empty(most, dtype=torch.uint8, device=place)
     rows = [_padded(each, most) for each in data] or None
     collectives.scatter(own, rows, group=target, group_src=root)
     scatter_object_output_list[0] = _unpickled(own, int(sizes[target.rank()]))
@@ -138,8 +144,11 @@ def send_object_list(
     use_batch: bool = False,
 ) -> None:
     """Sends objects to a rank that calls ``recv_object_list``."""
-    data = [_pickled(value) for value in object_list]
-    sizes = torch.tensor([each.numel() for each in data])
+    if (target := check_member(group, "send_object_list")) is None:
+        return
+    place = device or target.object_device
+    data = [_pickled(value, place) for value in object_list]
+    sizes = torch.tensor([each.numel() for each in data], device=place)
     messages.send(sizes, dst, group, group_dst=group_dst)
     messages.send(torch.cat(data), dst, group, group_dst=group_dst)
 
@@ -153,9 +162,12 @@ def recv_object_list(
     use_batch: bool = False,
 ) -> int:
     """Receives as many objects as the list has, in place; returns the sender."""
-    sizes = torch.empty(len(object_list), dtype=torch.int64)
+    if (target := check_member(group, "recv_object_list")) is None:
+        return -1
+    place = device or target.object_device
+    sizes = torch.empty(len(object_list), dtype=torch.int64, device=place)
     source = messages.recv(sizes, src, group, group_src=group_src)
-    whole = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    whole = torch.empty(int(sizes.sum()), dtype=torch.uint8, device=place)
     messages.recv(whole, source, group)
     for index, part in enumerate(whole.split(sizes.tolist())):
         object_list[index] = _unpickled(part, part.numel())

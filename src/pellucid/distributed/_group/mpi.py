@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from pellucid.distributed._group.native import NativeGroup
+from pellucid.distributed._group.running import own_whereabouts
 from pellucid.distributed._stores.hash_store import HashStore
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._transport.choose import Member, Transport
@@ -50,5 +51,5 @@ class MpiGroup(NativeGroup):
         return [Member(*each) for each in self._communicator.allgather(own_member())]
 
     def _connect(self) -> Transport:
-        links = MpiLinks(self._communicator)
+        links = MpiLinks(self._communicator, own_whereabouts)
         return MessageGroup(links, self._rank, self._size)

@@ -2,8 +2,8 @@
 
 A call waits on the device for what the current stream has queued; ``Work.wait`` makes
 the current stream wait for it in turn, and the program goes on. Device memory and
-streams are those of the tensors' device backend (``devices.Backend``). There is no
-backend "cuda" yet, so this has not run on a GPU: tests run it on devices in Python.
+streams are those of the tensors' device backend (``devices.Backend``). It has not run
+on a GPU: tests run it on devices in Python, ``tools/check_nccl.py`` on GPUs.
 """
 
 from __future__ import annotations
@@ -96,6 +96,11 @@ class NcclGroup(ProcessGroup):
     @property
     def _device_types(self) -> list[Any]:
         return [torch.device(self.device.type)]
+
+    @property
+    def object_device(self) -> Any:
+        """This rank's device: there is no other memory that NCCL takes."""
+        return self.device
 
     # Running
 
@@ -378,6 +383,16 @@ class PerDevice(ProcessGroup):
     @property
     def _device_types(self) -> list[Any]:
         return [torch.device(name) for name in self._groups]
+
+    @property
+    def object_device(self) -> Any:
+        """That of the first backend, which is the CPU's if there is one."""
+        return self._first.object_device
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """The timeout of later calls, of all backends."""
+        for group in self._groups.values():
+            group.set_timeout(timeout)
 
     def _get_backend(self, device: Any) -> ProcessGroup:
         """The backend of a device."""

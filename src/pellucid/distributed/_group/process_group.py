@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import pellucid as torch
-from pellucid.distributed._stores.store import Store
+from pellucid.distributed._group.options import BarrierOptions
+from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._transport.choose import Member
+from pellucid.distributed.constants import default_pg_timeout
 
 
 class ProcessGroup:
@@ -25,6 +28,7 @@ class ProcessGroup:
         self.group_name, self.group_desc = "", "undefined"
         self._global_ranks: list[int] = list(range(size))
         self._store: Store | None = None
+        self._timeout = seconds_of(default_pg_timeout)
         self.bound_device_id: Any = None
 
     def rank(self) -> int:
@@ -47,8 +51,21 @@ class ProcessGroup:
     def _device_types(self) -> list[Any]:
         return [torch.device("cpu")]
 
+    @property
+    def object_device(self) -> Any:
+        """Where tensors of objects, flags and sizes must be."""
+        return torch.device("cpu")
+
     def check_alive(self, ranks: Sequence[int]) -> None:
         """Raises DistBackendError if one of the ranks is known to have ended."""
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """The timeout of later calls."""
+        self._timeout = seconds_of(timeout)
+
+    def get_group_store(self) -> Store | None:
+        """The store by which the group was made."""
+        return self._store
 
     def whereabouts(self) -> dict[int, str]:
         """What each rank is doing, for ``waiting``."""
@@ -113,6 +130,42 @@ class ProcessGroup:
     def barrier(self, opts: Any = None) -> Any:
         """Waits for all ranks."""
         self._lacks("barrier")
+
+    def monitored_barrier(
+        self, timeout: timedelta | None = None, wait_all_ranks: bool = False
+    ) -> None:
+        """A barrier whose error names the ranks that are missing, as every error
+        does.
+        """
+        opts = BarrierOptions()
+        opts.timeout = timeout
+        self.barrier(opts)
+
+    # Several at once: calls run in order, so the last one's end is that of all.
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: Any, inputs: Any, opts: Any = None
+    ) -> Any:
+        """``_allgather_base`` of several tensors."""
+        pairs = zip(outputs, inputs, strict=True)
+        return [self._allgather_base(*pair, opts) for pair in pairs][-1]
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: Any, inputs: Any, opts: Any = None
+    ) -> Any:
+        """``_reduce_scatter_base`` of several tensors."""
+        pairs = zip(outputs, inputs, strict=True)
+        return [self._reduce_scatter_base(*pair, opts) for pair in pairs][-1]
+
+    def allgather_coalesced(
+        self, output_lists: Any, input_list: Any, opts: Any = None
+    ) -> Any:
+        """``allgather`` of several tensors: ``output_lists[r]`` has those of rank
+        r.
+        """
+        columns = zip(*output_lists, strict=True)
+        pairs = zip(columns, input_list, strict=True)
+        return [self.allgather([list(out)], [own], opts) for out, own in pairs][-1]
 
     def send(self, tensors: Any, dst_rank: int, tag: int) -> Any:
         """Sends a tensor."""

@@ -74,7 +74,7 @@ class RunningGroup(ProcessGroup):
         assert self._store is not None
         return connect(
             *(self._store, self._rank, self._members, self._timeout),
-            *(self._tell_slow, _whereabouts, self._hear_elsewhere),
+            *(self._tell_slow, own_whereabouts, self._hear_elsewhere),
         )
 
     def getBackendName(self) -> str:
@@ -277,7 +277,7 @@ class RunningGroup(ProcessGroup):
     def _answer(self, transport: SharedMemoryGroup) -> None:
         while not self._stopped.is_set():
             if transport.wait_for_question():
-                transport.answer(_whereabouts())
+                transport.answer(own_whereabouts())
 
     def check_alive(self, ranks: Sequence[int]) -> None:
         """Raises DistBackendError when one of the ranks is known to have ended."""
@@ -307,12 +307,12 @@ class RunningGroup(ProcessGroup):
         found = {}
         for rank, number in enumerate(self._global_ranks):
             is_own = rank == self._rank
-            text = _whereabouts() if is_own else self._transport.where(rank, 1.0)
+            text = own_whereabouts() if is_own else self._transport.where(rank, 1.0)
             found[number] = text or "no answer: it has ended or runs no Python code"
         return found
 
 
-def _whereabouts() -> str:
+def own_whereabouts() -> str:
     """The current calls of this process's groups, and its main thread's location."""
     running = [group.under_way() for group in list(_groups)]
     return "; ".join([*filter(None, running), main_thread_place()])

@@ -11,13 +11,19 @@ LARGEST = 1 << 32  # limit of a message's size; larger ones are not from a store
 
 def read_exactly(connection: socket.socket, nbytes: int) -> bytes:
     """Receives so many bytes; ConnectionError if the other side has closed."""
-    parts = bytearray()
-    while len(parts) < nbytes:
-        part = connection.recv(min(nbytes - len(parts), 1 << 20))
-        if not part:
+    memory = bytearray(nbytes)
+    read_into(connection, memory)
+    return bytes(memory)
+
+
+def read_into(connection: socket.socket, memory: bytearray) -> None:
+    """Fills the memory; ConnectionError if the other side has closed."""
+    left = memoryview(memory)
+    while left:
+        count = connection.recv_into(left)
+        if not count:
             raise ConnectionError("the other side has closed the connection")
-        parts += part
-    return bytes(parts)
+        left = left[count:]
 
 
 def send_fields(connection: socket.socket, fields: list[bytes]) -> None:

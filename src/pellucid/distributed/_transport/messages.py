@@ -2,7 +2,9 @@
 
 Two ranks exchange one large message per collective: the operands, with a header that
 all ranks compare. Large sums need a second message with the slices' results. Sums are
-computed in the same tree over ranks as in shared memory.
+computed in the same tree over ranks as in shared memory. Operands are sent from where
+they are and received into memory that is reused: a collective flushes its links before
+it returns.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import itertools
 import struct
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pellucid.distributed._distributed import Failure, combine
@@ -20,8 +23,9 @@ from pellucid.distributed._transport import codes
 
 COLLECTIVE, MAIL, TEXT = range(3)
 _HEADER = struct.Struct("!qqqqqd")
-_DIRECT_BYTES = 64 * 1024
+DIRECT_BYTES = 64 * 1024
 ANY_RANK = -1
+Buffer = bytes | bytearray | memoryview
 
 
 def view(address: int, nbytes: int) -> memoryview:
@@ -32,9 +36,35 @@ def view(address: int, nbytes: int) -> memoryview:
 class Links(ABC):
     """Messages to and from each other rank, ordered by channel and number."""
 
+    def __init__(self) -> None:
+        self._spare: deque[bytearray] = deque(maxlen=8)
+
     @abstractmethod
-    def post(self, peer: int, channel: int, number: int, data: bytes) -> None:
-        """Sends without waiting for the receiver."""
+    def post(self, peer: int, channel: int, number: int, *parts: Buffer) -> None:
+        """Sends the parts as one message, without waiting for the receiver. Their
+        memory may be changed after ``flush``.
+        """
+
+    @abstractmethod
+    def flush(self, end: float) -> None:
+        """Waits until the memory of all messages posted may be changed; Failure at
+        ``end`` (a time.monotonic()).
+        """
+
+    def _buffer(self, nbytes: int) -> bytearray:
+        """Memory for a message; its contents are undefined."""
+        for place, spare in enumerate(self._spare):
+            if len(spare) == nbytes:
+                del self._spare[place]
+                return spare
+        return bytearray(nbytes)
+
+    def reuse(self, message: bytearray) -> None:
+        """Takes back the memory of a message that is no longer needed: new memory
+        costs more than what is sent in it.
+        """
+        if len(message) > DIRECT_BYTES:
+            self._spare.append(message)
 
     @abstractmethod
     def take(
@@ -44,7 +74,7 @@ class Links(ABC):
         number: int,
         end: float,
         needed: Sequence[int] = (),
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, bytearray]:
         """The next message and its sender; Failure if none will arrive, or not by
         ``end`` (a time.monotonic()), or if one of the other ``needed`` peers will not
         send.
@@ -109,6 +139,7 @@ class MessageGroup:
     def __init__(self, links: Links, rank: int, size: int) -> None:
         self._links, self._rank, self._size = links, rank, size
         self._sequence = 0
+        self._used: list[bytearray] = []  # messages of the current collective
         self._peers = [other for other in range(size) if other != rank]
         self._compute: dict[int, Callable[..., None]] = {
             codes.ALL_REDUCE: self._all_reduce,
@@ -122,24 +153,27 @@ class MessageGroup:
 
     # Exchanges
 
-    def _exchange(self, step: int, data: dict[int, bytes]) -> dict[int, bytes]:
+    def _exchange(
+        self, step: int, data: Mapping[int, Buffer], header: bytes = b""
+    ) -> dict[int, bytearray]:
         number = 4 * self._sequence + step
         for peer in self._peers:
-            self._links.post(peer, COLLECTIVE, number, data.get(peer, b""))
-        return self._taken(COLLECTIVE, number, self._end)
+            self._links.post(peer, COLLECTIVE, number, header, data.get(peer, b""))
+        found = self._taken(COLLECTIVE, number, self._end)
+        self._used += found.values()
+        return found
 
-    def _taken(self, channel: int, number: int, end: float) -> dict[int, bytes]:
+    def _taken(self, channel: int, number: int, end: float) -> dict[int, bytearray]:
         """Receives one message from every peer."""
         return {
             peer: self._links.take(peer, channel, number, end, self._peers[place:])[1]
             for place, peer in enumerate(self._peers)
         }
 
-    def _begin(self, header: bytes, data: dict[int, bytes]) -> dict[int, bytes]:
+    def _begin(self, header: bytes, data: Mapping[int, Buffer]) -> dict[int, Buffer]:
         """The operands of the others, after checking that all headers agree (except the
         factor)."""
-        framed = {p: header + data.get(p, b"") for p in self._peers}
-        found = self._exchange(0, framed)
+        found = self._exchange(0, data, header)
         size = _HEADER.size
         self._factors = [
             _HEADER.unpack(header if r == self._rank else found[r][:size])[-1]
@@ -152,7 +186,14 @@ class MessageGroup:
         if different:
             self._sequence = 0
             raise Failure("mismatch", different)
-        return {peer: text[size:] for peer, text in found.items()}
+        return {peer: memoryview(text)[size:] for peer, text in found.items()}
+
+    def _end_call(self) -> None:
+        """The operands may be changed, and messages' memory reused."""
+        self._links.flush(self._end)
+        for message in self._used:
+            self._links.reuse(message)
+        self._used.clear()
 
     # Collectives
 
@@ -175,13 +216,14 @@ class MessageGroup:
         self._header = _HEADER.pack(kind, dtype, reduction, root, count, factor)
         if kind == codes.BARRIER:
             self._begin(self._header, {})
-            return
-        nbytes = count * codes.ITEM_BYTES[dtype]
-        self._compute[kind](input, output, nbytes, root)
+        else:
+            nbytes = count * codes.ITEM_BYTES[dtype]
+            self._compute[kind](input, output, nbytes, root)
+        self._end_call()
 
-    def _combine(self, operands: dict[int, bytes], own: int, output: int) -> None:
+    def _combine(self, operands: dict[int, Buffer], own: int, output: int) -> None:
         nbytes = len(next(iter(operands.values()), b"")) if operands else 0
-        held = {r: (ctypes.c_char * nbytes).from_buffer_copy(operands[r])
+        held = {r: (ctypes.c_char * nbytes).from_buffer(operands[r])
                 for r in operands}  # fmt: skip
         addresses = [
             own if r == self._rank else ctypes.addressof(held[r])
@@ -199,36 +241,36 @@ class MessageGroup:
 
     def _all_reduce(self, input: int, output: int, nbytes: int, root: int) -> None:
         own = view(input, nbytes)
-        if nbytes <= _DIRECT_BYTES:
-            whole = bytes(own)
+        if nbytes <= DIRECT_BYTES:
+            whole = bytes(own)  # the sum may overwrite it while it is sent
             found = self._begin(self._header, {p: whole for p in self._peers})
             self._combine(found, input, output)
             return
         slices = self._slices(nbytes)
-        parts = {p: bytes(own[slices[p]]) for p in self._peers}
-        found = self._begin(self._header, parts)
+        # A peer's result overwrites the part sent to it, which it has received by then.
+        found = self._begin(self._header, {p: own[slices[p]] for p in self._peers})
         mine = slices[self._rank]
         self._combine(found, input + mine.start, output + mine.start)
-        result = bytes(view(output, nbytes)[mine])
+        result = view(output, nbytes)[mine]
         joined = self._exchange(1, {p: result for p in self._peers})
         for peer, part in joined.items():
             view(output, nbytes)[slices[peer]] = part
 
     def _reduce(self, input: int, output: int, nbytes: int, root: int) -> None:
-        data = {} if root == self._rank else {root: bytes(view(input, nbytes))}
+        data = {} if root == self._rank else {root: view(input, nbytes)}
         found = self._begin(self._header, data)
         if root == self._rank:
             self._combine(found, input, output)
 
     def _broadcast(self, input: int, output: int, nbytes: int, root: int) -> None:
         is_root = root == self._rank
-        whole = bytes(view(input, nbytes)) if is_root else b""
+        whole = view(input, nbytes) if is_root else b""
         found = self._begin(self._header, {p: whole for p in self._peers})
         if not is_root:
             view(output, nbytes)[:] = found[root]
 
     def _gather(self, input: int, output: int, nbytes: int, root: int) -> None:
-        whole = bytes(view(input, nbytes))
+        whole = view(input, nbytes)
         targets = self._peers if root < 0 else [root]
         found = self._begin(self._header, {p: whole for p in targets})
         if root in (-1, self._rank):
@@ -236,8 +278,8 @@ class MessageGroup:
                 part = whole if r == self._rank else found[r]
                 view(output + r * nbytes, nbytes)[:] = part
 
-    def _parts(self, input: int, nbytes: int) -> dict[int, bytes]:
-        return {r: bytes(view(input + r * nbytes, nbytes)) for r in range(self._size)}
+    def _parts(self, input: int, nbytes: int) -> dict[int, Buffer]:
+        return {r: view(input + r * nbytes, nbytes) for r in range(self._size)}
 
     def _scatter(self, input: int, output: int, nbytes: int, root: int) -> None:
         parts = self._parts(input, nbytes) if root == self._rank else {}
@@ -247,6 +289,7 @@ class MessageGroup:
 
     def _reduce_scatter(self, input: int, output: int, nbytes: int, root: int) -> None:
         found = self._begin(self._header, self._parts(input, nbytes))
+        self._links.flush(self._end)  # the output may be within the input
         self._combine(found, input + self._rank * nbytes, output)
 
     def all_to_all(
@@ -274,11 +317,12 @@ class MessageGroup:
             self._sequence = 0
             raise Failure("mismatch", sorted(different))
         starts = [sum(input_sizes[:r]) for r in ranks]
-        parts = {r: bytes(view(input + starts[r], input_sizes[r])) for r in ranks}
-        found = self._exchange(1, parts)
+        parts = {r: view(input + starts[r], input_sizes[r]) for r in ranks}
+        found: dict[int, Buffer] = {**self._exchange(1, parts)}
         found[self._rank] = parts[self._rank]
         for r in ranks:
             view(output + sum(output_sizes[:r]), output_sizes[r])[:] = found[r]
+        self._end_call()
 
     def exchange_texts(self, text: str, timeout: float) -> list[str]:
         """Gathers one string from every rank."""

@@ -1,9 +1,11 @@
-"""Links over TCP: one connection per pair of ranks, each read by a thread."""
+"""Links over TCP: one connection per pair of ranks, each read by a thread. What a
+connection takes at once is sent by the calling thread, the rest by one of its own
+(``outbox.py``).
+"""
 
 from __future__ import annotations
 
 import contextlib
-import queue
 import socket
 import struct
 import threading
@@ -13,8 +15,9 @@ from collections.abc import Callable, Sequence
 
 from pellucid.distributed._distributed import Failure
 from pellucid.distributed._stores.store import Store
-from pellucid.distributed._stores.wire import read_exactly
-from pellucid.distributed._transport.messages import ANY_RANK, Links
+from pellucid.distributed._stores.wire import read_exactly, read_into
+from pellucid.distributed._transport.messages import ANY_RANK, Buffer, Links
+from pellucid.distributed._transport.outbox import Outbox
 
 _FRAME = struct.Struct("!qqq")
 _QUESTION, _ANSWER, _LEAVE = 10, 11, 12  # channels in addition to those of groups
@@ -38,21 +41,19 @@ class SocketLinks(Links):
         where: Callable[[], str],
         on_wait: Callable[[int], None],
     ) -> None:
+        super().__init__()
         self._rank, self._size, self._where = rank, size, where
         self._on_wait = on_wait
         self._changed = threading.Condition()
-        self._inbox: defaultdict[tuple[int, Key], deque[bytes]] = defaultdict(deque)
+        self._inbox: defaultdict[tuple[int, Key], deque[bytearray]]
+        self._inbox = defaultdict(deque)
         self._gone: dict[int, str] = {}
         self._sockets: dict[int, socket.socket] = {}
-        self._outbox: dict[int, queue.SimpleQueue[bytes | None]] = {}
-        self._threads: list[threading.Thread] = []
+        self._outbox: dict[int, Outbox] = {}
         self._connect(store, host, timeout)
-        for peer in self._sockets:
-            self._outbox[peer] = queue.SimpleQueue()
-            for target in (self._read, self._write):
-                thread = threading.Thread(target=target, args=(peer,), daemon=True)
-                thread.start()
-                self._threads.append(thread)
+        for peer, connection in self._sockets.items():
+            self._outbox[peer] = Outbox(connection)
+            threading.Thread(target=self._read, args=(peer,), daemon=True).start()
 
     def _connect(self, store: Store, host: str, timeout: float) -> None:
         listener = socket.create_server((host, 0), backlog=self._size)
@@ -82,7 +83,8 @@ class SocketLinks(Links):
             while True:
                 frame = read_exactly(connection, _FRAME.size)
                 channel, number, nbytes = _FRAME.unpack(frame)
-                data = read_exactly(connection, nbytes)
+                data = self._buffer(nbytes)
+                read_into(connection, data)
                 if channel == _QUESTION:
                     self.post(peer, _ANSWER, 0, self._where().encode())
                 elif channel == _LEAVE:
@@ -98,21 +100,21 @@ class SocketLinks(Links):
             self._gone[peer] = cause
             self._changed.notify_all()
 
-    def _write(self, peer: int) -> None:
-        connection, outbox = self._sockets[peer], self._outbox[peer]
-        with contextlib.suppress(OSError):
-            while (data := outbox.get()) is not None:
-                connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
-
-    def post(self, peer: int, channel: int, number: int, data: bytes) -> None:
+    def post(self, peer: int, channel: int, number: int, *parts: Buffer) -> None:
         """Sends without waiting for the receiver."""
         if peer == self._rank:
             with self._changed:
-                self._inbox[peer, (channel, number)].append(data)
+                self._inbox[peer, (channel, number)].append(bytearray().join(parts))
                 self._changed.notify_all()
             return
-        self._outbox[peer].put(_FRAME.pack(channel, number, len(data)) + data)
+        frame = _FRAME.pack(channel, number, sum(map(len, parts)))
+        self._outbox[peer].put(frame, *parts)
+
+    def flush(self, end: float) -> None:
+        """Waits until the connections have taken all messages."""
+        late = [p for p, outbox in self._outbox.items() if not outbox.flush(end)]
+        if late:
+            raise Failure("timed out", late)
 
     def _sender(self, peer: int, key: Key) -> int | None:
         peers = range(self._size) if peer == ANY_RANK else (peer,)
@@ -130,7 +132,7 @@ class SocketLinks(Links):
         number: int,
         end: float,
         needed: Sequence[int] = (),
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, bytearray]:
         """The next message and its sender."""
         key = channel, number
         with self._changed:
@@ -188,11 +190,11 @@ class SocketLinks(Links):
         """Notifies the peers, sends pending messages and closes the connections."""
         with self._changed:
             ended = [p for p, why in self._gone.items() if why == "ended"]
-        for peer in self._sockets:
+        for peer, outbox in self._outbox.items():
             self.post(peer, _LEAVE, 0, struct.pack(f"!{len(ended)}q", *ended))
-            self._outbox[peer].put(None)
-        for thread in self._threads[1::2]:
-            thread.join(2)
+            outbox.close()
+        for outbox in self._outbox.values():
+            outbox.join(2)
         for connection in self._sockets.values():
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)

@@ -129,10 +129,10 @@ _EXHAUSTED = "{} exhausted all inputs, and throw_on_early_termination is set."
 
 
 def _count(counts: int, group: Any, throws: bool) -> int:
-    number = torch.tensor([counts])
+    number = torch.tensor([counts], device=group.object_device)
     dist.all_reduce(number, group=group)
     return int(number)
 
 
 def _throw(group: Any, counts: int) -> None:
-    dist.all_reduce(torch.tensor([counts]), group=group)
+    _count(counts, group, True)

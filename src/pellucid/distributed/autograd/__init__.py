@@ -49,17 +49,6 @@ def backward(
 
     Raises errors of any worker here, also of a lost worker.
     """
-    gradients.find(context_id)
-    if not roots:
-        raise RuntimeError("No tensors provided for gradient computation.")
-    for root in roots:
-        if not root.requires_grad:
-            raise RuntimeError("requires_grad not set on root")
-        if root.numel() != 1:
-            raise RuntimeError(
-                f"the root of shape {list(root.shape)} is not a scalar, all roots need "
-                "to be scalar: reduce it first"
-            )
     gradients.backward(context_id, roots, retain_graph)
 
 

@@ -7,6 +7,7 @@ from pellucid.distributed.fsdp._fully_shard import (
     UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
+    share_comm_ctx,
 )
 from pellucid.distributed.fsdp._policies import (
     CPUOffloadPolicy,
@@ -56,4 +57,5 @@ __all__ = [
     "UnshardHandle",
     "fully_shard",
     "register_fsdp_forward_method",
+    "share_comm_ctx",
 ]

@@ -12,6 +12,7 @@ from pellucid import nn
 from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pellucid.distributed.fsdp._parameters import Entry, ParameterGroup, Place
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy, OffloadPolicy
+from pellucid.distributed.tensor import Shard
 from pellucid.utils import _pytree as pytree
 
 
@@ -93,11 +94,89 @@ class FSDPModule:
 
     def set_gradient_divide_factor(self, factor: float) -> None:
         """Sets the divisor of gradient sums, instead of the number of processes."""
-        for group in self._groups(False):
-            group.divides_by = factor
+        self._fsdp.divides_by = factor
+
+    def set_reduce_scatter_divide_factor(self, factor: float) -> None:
+        """The former name of ``set_gradient_divide_factor``."""
+        self.set_gradient_divide_factor(factor)
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Sets whether gradients are summed and then divided, instead of averaged."""
+        self._fsdp.sums_only = enable
+
+    def set_reduce_scatter_unused_params(
+        self, reduce_scatter_unused_params: bool, *, recurse: bool = True
+    ) -> None:
+        """Sets whether parameters without a gradient are reduced as zeros: processes
+        may use different parameters.
+        """
+        for group in self._groups(recurse):
+            group.includes_unused = reduce_scatter_unused_params
+
+    def set_all_reduce_hook(
+        self, hook: Callable[[Any], None], *, stream: Any = None
+    ) -> None:
+        """``hook(gradients)`` is called with each flat tensor of reduced gradients,
+        which it may change. Host memory has no streams.
+        """
+        self._fsdp.after_reduction = hook
+
+    def set_custom_all_gather(self, comm: Callable[..., Any]) -> None:
+        """``comm(output_tensor=, input_tensor=, group=, async_op=)`` gathers
+        parameters.
+        """
+        self._fsdp.all_gather = lambda output, given, group: comm(
+            output_tensor=output, input_tensor=given, group=group, async_op=False
+        )
+
+    def set_custom_reduce_scatter(self, comm: Callable[..., Any]) -> None:
+        """``comm(output_tensor=, input_tensor=, group=, op=, async_op=)`` reduces
+        gradients.
+        """
+        self._fsdp.reduce_scatter = lambda output, given, op, group: comm(
+            output_tensor=output,
+            input_tensor=given.view(-1),
+            group=group,
+            op=op,
+            async_op=False,
+        )
+
+    def reset_iter_state(self) -> None:
+        """Makes the module usable after an error in forward or backward: frees gathered
+        parameters, and drops gradients that were not reduced.
+        """
+        for group in self._groups(True):
+            group.depth, group.held = 0, None
+            group.reshard()
+
+    # Of communication that overlaps computation on other streams, which host memory
+    # does not have: no effect.
+
+    def set_post_optim_event(self, event: Any) -> None:
+        """Has no effect: there is one stream."""
+
+    def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
+        """Has no effect: buffers are ordinary memory."""
+
+    def set_separate_reduce_scatter_group(
+        self, enable: bool = True, *, recurse: bool = True
+    ) -> None:
+        """Has no effect: gathers and reductions do not run at the same time."""
+
+    def set_reduce_scatter_max_input_buffers(
+        self, max_input_buffers: int, *, recurse: bool = True
+    ) -> None:
+        """Has no effect: a reduction ends before the next one begins."""
 
 
-def _own_parameters(module: nn.Module, ignored: Any) -> list[tuple[list[Place], Any]]:
+def share_comm_ctx(modules: list[FSDPModule]) -> None:
+    """Has no effect: there are no streams to share."""
+    _check_sharded(modules)
+
+
+def _own_parameters(
+    modules: list[nn.Module], ignored: Any
+) -> list[tuple[list[Place], Any]]:
     """Parameters not owned by a submodule with ``fully_shard``, with their owners."""
     found: dict[int, tuple[list[Place], Any]] = {}
 
@@ -110,7 +189,8 @@ def _own_parameters(module: nn.Module, ignored: Any) -> list[tuple[list[Place], 
             if not isinstance(child, FSDPModule):
                 visit(child)
 
-    visit(module)
+    for module in modules:
+        visit(module)
     return list(found.values())
 
 
@@ -137,7 +217,8 @@ def fully_shard(
     They are gathered for its forward, and again for backward unless
     ``reshard_after_forward`` is False; gradients are reduce-scattered and averaged.
     Call it on submodules first and on the root last. A 2-d mesh replicates along its
-    first dim.
+    first dim. ``shard_placement_fn(parameter)`` returns ``Shard(dim)`` for another dim
+    than the first. The parameters of a list of modules are gathered together.
 
     Example::
 
@@ -146,32 +227,55 @@ def fully_shard(
         fully_shard(model)
         optimizer = torch.optim.AdamW(model.parameters())
     """
-    if shard_placement_fn is not None:
-        raise NotImplementedError("parameters are split along their first dim")
-    if isinstance(module, (list, tuple)):
-        raise NotImplementedError("fully_shard takes one module at a time")
-    if isinstance(module, FSDPModule):
-        raise ValueError(f"fully_shard has been called on this {type(module).__name__}")
-    if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
-        raise ValueError(
-            f"fully_shard does not support containers that do not implement forward: "
-            f"{type(module).__name__}"
-        )
+    modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    _check_modules(modules)
     import pellucid.distributed as dist
 
     mesh = mesh or init_device_mesh("cpu", (dist.get_world_size(),))
     policy = mp_policy or MixedPrecisionPolicy()
-    found = _own_parameters(module, _Ignored(ignored_params))
-    entries = [Entry(places, parameter, mesh) for places, parameter in found]
+    found = _own_parameters(modules, _Ignored(ignored_params))
+    place = shard_placement_fn or (lambda parameter: None)
+    entries = [
+        Entry(places, parameter, mesh, _split_dim(parameter, place(parameter)))
+        for places, parameter in found
+    ]
     group = ParameterGroup(entries, mesh, policy)
     group.reshards = reshard_after_forward is None or bool(reshard_after_forward)
-    kind = type(module)
-    name = f"FSDP{kind.__name__}"
-    module.__class__ = type(name, (FSDPModule, kind), {"__module__": kind.__module__})
-    module._fsdp = group
-    module.register_forward_pre_hook(_prepare, prepend=True, with_kwargs=True)
-    module.register_forward_hook(_finish, always_call=True)
+    for each in modules:
+        kind = type(each)
+        name = f"FSDP{kind.__name__}"
+        each.__class__ = type(name, (FSDPModule, kind), {"__module__": kind.__module__})
+        each._fsdp = group
+        each.register_forward_pre_hook(_prepare, prepend=True, with_kwargs=True)
+        each.register_forward_hook(_finish, always_call=True)
     return module
+
+
+def _check_modules(modules: list[Any]) -> None:
+    for module in modules:
+        if isinstance(module, FSDPModule):
+            raise ValueError(
+                f"fully_shard has been called on this {type(module).__name__}"
+            )
+        if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
+            raise ValueError(
+                f"fully_shard does not support containers that do not implement "
+                f"forward: {type(module).__name__}"
+            )
+
+
+def _split_dim(parameter: Any, placement: Any) -> int:
+    """The dim along which a parameter is split."""
+    if placement is None:
+        return 0
+    if not isinstance(placement, Shard):
+        raise ValueError(
+            f"shard_placement_fn must return Shard(dim) or None, not {placement!r}"
+        )
+    dim, rank = placement.dim, parameter.dim()
+    if not -rank <= dim < max(rank, 1):
+        raise ValueError(f"{placement} needs a parameter of more dims than {rank}")
+    return int(dim % rank) if rank else 0
 
 
 def _cast(values: Any, dtype: Any) -> Any:
@@ -184,7 +288,7 @@ def _cast(values: Any, dtype: Any) -> Any:
 
 def _prepare(module: Any, inputs: Any, options: Any) -> Any:
     group = module._fsdp
-    group.unshard()
+    group.enter()
     dtype = group.policy.param_dtype
     if dtype is None or not group.policy.cast_forward_inputs:
         return None
@@ -193,7 +297,7 @@ def _prepare(module: Any, inputs: Any, options: Any) -> Any:
 
 def _finish(module: Any, inputs: Any, output: Any) -> Any:
     group = module._fsdp
-    group.reshard()
+    group.leave()
     dtype = group.policy.output_dtype
     return None if dtype is None or output is None else _cast(output, dtype)
 
@@ -205,10 +309,10 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     method = getattr(module, method_name)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        module._fsdp.unshard()
+        module._fsdp.enter()
         try:
             return method(*args, **kwargs)
         finally:
-            module._fsdp.reshard()
+            module._fsdp.leave()
 
     setattr(module, method_name, run)

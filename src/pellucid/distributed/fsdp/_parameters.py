@@ -29,29 +29,46 @@ class Place(NamedTuple):
 class Entry:
     """A parameter: its owners, its shard, and its gathered form."""
 
-    def __init__(self, places: list[Place], whole: Any, mesh: Any) -> None:
-        self.places = places
+    def __init__(
+        self, places: list[Place], whole: Any, mesh: Any, dim: int = 0
+    ) -> None:
+        self.places, self.dim = places, dim
         self.spec: Spec | None = getattr(whole, "_spec", None)  # of tensor parallelism
-        local = getattr(whole, "_local_tensor", whole).detach()
-        self.shape, self.dtype = tuple(local.shape), local.dtype
+        local = self.rows(getattr(whole, "_local_tensor", whole).detach())
+        self.shape, self.dtype = tuple(local.shape), local.dtype  # split along dim 0
         size, rank = mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)
         rows = self.shape[0] if self.shape else 1
         self.row = local.numel() // rows if rows else 0
         self.step = -(-rows // size)
         part = local.reshape(rows, -1)[rank * self.step : (rank + 1) * self.step]
-        shape = (part.shape[0], *self.shape[1:])
-        own = part.reshape(shape).clone(memory_format=torch.contiguous_format)
+        shaped = self.shaped(part, part.shape[0])
+        own = shaped.clone(memory_format=torch.contiguous_format)
         made = DTensor(own, self._sharded_spec(own, mesh))
         self.sharded = nn.Parameter(made, whole.requires_grad)
         self.put(self.sharded)
 
     def _sharded_spec(self, part: Any, mesh: Any) -> Spec:
-        own = (*(Replicate(),) * (mesh.ndim - 1), Shard(0))
+        own = (*(Replicate(),) * (mesh.ndim - 1), Shard(self.dim))
         if self.spec is None:
-            return spec_of(part, mesh, own, self.shape or (1,))
+            whole = torch.empty(self.shape, device="meta").movedim(0, self.dim).shape
+            return spec_of(part, mesh, own, tuple(whole) if self.shape else (1,))
         joint = self.spec.mesh._joined_with(mesh)
         placements = (*self.spec.placements, *own)
         return spec_of(part, joint, placements, self.spec.shape)
+
+    def rows(self, tensor: Any) -> Any:
+        """The tensor with the split dim first."""
+        return tensor.movedim(self.dim, 0) if self.dim else tensor
+
+    def shaped(self, part: Any, rows: int) -> Any:
+        """Elements by rows, in the parameter's order of dims."""
+        whole = part.reshape(rows, *self.shape[1:])
+        return whole.movedim(0, self.dim) if self.dim else whole
+
+    def zeros(self, dtype: Any) -> Any:
+        """The gradient of a parameter that no op has used."""
+        zeros = torch.zeros(self.shape, dtype=dtype or self.dtype)
+        return zeros.movedim(0, self.dim) if self.dim else zeros
 
     def refresh(self) -> None:
         """Takes the parameter that the module has now: ``to_empty`` and
@@ -88,7 +105,17 @@ class Entry:
     def whole_of(self, rows: Any) -> Any:
         """The parameter gathered from all shards, (processes, count)."""
         flat = rows.reshape(-1)[: math.prod(self.shape)]
-        return flat.reshape(self.shape).contiguous()
+        if not self.shape:
+            return flat.reshape(()).contiguous()
+        return self.shaped(flat, self.shape[0]).contiguous()
+
+    def keep_part_of(self, whole: Any, rank: int) -> None:
+        """Copies this process's part of a gathered parameter to its shard."""
+        rows = self.rows(getattr(whole, "_local_tensor", whole))
+        if not self.shape:
+            rows = rows.reshape(1)
+        part = rows[rank * self.step : (rank + 1) * self.step]
+        self.local.copy_(self.shaped(part, part.shape[0]).reshape(self.local.shape))
 
     def as_used(self, whole: Any) -> Any:
         """The form for modules: a DTensor under tensor parallelism."""
@@ -107,6 +134,12 @@ class ParameterGroup:
         self.reshards = True
         self.syncs = self.joins_replicas = True
         self.divides_by: float | None = None
+        self.sums_only = self.includes_unused = False
+        self.all_gather: Any = dist.all_gather_into_tensor
+        self.reduce_scatter: Any = dist.reduce_scatter_tensor
+        self.after_reduction: Any = None  # a function of the reduced gradients
+        self.comm_hook: tuple[Any, Any] | None = None  # instead of reduce_scatter
+        self.depth = 0  # of calls of the modules under way
         self.held: list[Any] | None = None  # gradients that are not reduced yet
         self.use: _Use | None = None
 
@@ -115,7 +148,7 @@ class ParameterGroup:
         dtype = self.policy.param_dtype
         padded = []
         for entry, local in zip(self.entries, locals, strict=True):
-            flat = local.detach().reshape(-1).to(dtype or entry.dtype)
+            flat = entry.rows(local.detach()).reshape(-1).to(dtype or entry.dtype)
             missing = entry.count - flat.numel()
             padded.append(
                 torch.cat([flat, flat.new_zeros(missing)]) if missing else flat
@@ -125,7 +158,7 @@ class ParameterGroup:
             chosen = [k for k, x in enumerate(padded) if x.dtype == kind]
             joined = torch.cat([padded[k] for k in chosen])
             everything = joined.new_empty((self.size, joined.numel()))
-            dist.all_gather_into_tensor(everything, joined, self.line)
+            self.all_gather(everything, joined, self.line)
             counts = [self.entries[k].count for k in chosen]
             for k, rows in zip(chosen, everything.split(counts, 1), strict=True):
                 found[k] = self.entries[k].whole_of(rows)
@@ -134,6 +167,11 @@ class ParameterGroup:
     def reduce(self, gradients: list[Any]) -> list[Any]:
         """Reduce-scatters gradients to shards of their mean."""
         found: list[Any] = [None] * len(gradients)
+        if self.includes_unused:
+            gradients = [
+                entry.zeros(self.policy.param_dtype) if gradient is None else gradient
+                for entry, gradient in zip(self.entries, gradients, strict=True)
+            ]
         wide: list[Any] = [
             g.to(self.policy.reduce_dtype or g.dtype) if g is not None else None
             for g in gradients
@@ -145,26 +183,56 @@ class ParameterGroup:
             counts = [self.entries[k].count for k in chosen]
             rows = torch.zeros(self.size, sum(counts), dtype=kind)
             for k, target in zip(chosen, rows.split(counts, 1), strict=True):
-                gradient = wide[k].reshape(-1)
+                gradient = self.entries[k].rows(wide[k]).reshape(-1)
                 missing = target.numel() - gradient.numel()
                 if missing:
                     gradient = torch.cat([gradient, gradient.new_zeros(missing)])
                 target.copy_(gradient.view(self.size, -1))
             own = self._reduced(rows)
             for k, part in zip(chosen, own.split(counts), strict=True):
-                local = self.entries[k].local
-                part = part[: local.numel()].view(local.shape)
-                found[k] = part.to(local.dtype)
+                entry, local = self.entries[k], self.entries[k].local
+                rows_here = local.shape[entry.dim] if entry.shape else 1
+                part = entry.shaped(part[: local.numel()], rows_here)
+                found[k] = part.reshape(local.shape).to(local.dtype)
         return found
 
     def _reduced(self, rows: Any) -> Any:
         divisor = self.divides_by
+        replicas = self.mesh.ndim > 1 and self.joins_replicas
+        if divisor is None and self.sums_only:
+            divisor = self.size * (self.mesh.size(0) if replicas else 1)
         op = dist.ReduceOp.AVG if divisor is None else dist.ReduceOp.SUM
         own = rows.new_empty(rows.shape[1])
-        dist.reduce_scatter_tensor(own, rows, op, self.line)
-        if self.mesh.ndim > 1 and self.joins_replicas:
+        if self.comm_hook is not None:
+            state, hook = self.comm_hook
+            hook(state, rows.view(-1), own)
+            return own
+        self.reduce_scatter(own, rows, op, self.line)
+        if replicas:
             dist.all_reduce(own, op, self.mesh.get_group(0))
-        return own if divisor is None else own.div_(divisor)
+        own = own if divisor is None else own.div_(divisor)
+        if self.after_reduction is not None:
+            self.after_reduction(own)
+        return own
+
+    def write_back(self) -> None:
+        """Keeps what was changed in the gathered parameters."""
+        rank = self.mesh.get_local_rank(self.mesh.ndim - 1)
+        for entry in self.entries:
+            module, name = entry.places[0]
+            entry.keep_part_of(module._parameters[name], rank)
+
+    def enter(self) -> None:
+        """A call of one of the modules begins."""
+        self.depth += 1
+        self.unshard()
+
+    def leave(self) -> None:
+        """It has ended."""
+        self.depth -= 1
+        if self.depth <= 0:
+            self.depth = 0
+            self.reshard()
 
     def unshard(self) -> None:
         """Sets gathered parameters in the modules."""

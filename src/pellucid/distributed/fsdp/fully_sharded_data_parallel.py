@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -242,6 +242,16 @@ class FullyShardedDataParallel(nn.Module):
         finally:
             module.set_requires_gradient_sync(True)
 
+    def register_comm_hook(self, state: Any, hook: Callable[..., None]) -> None:
+        """``hook(state, gradients, output)`` replaces the reduction of flat gradients
+        to this process's part, which it writes to ``output``, averaged.
+        """
+        groups = {m._fsdp for m in self.modules() if isinstance(m, FSDPModule)}
+        if any(group.comm_hook is not None for group in groups):
+            raise AssertionError("A communication hook is already registered")
+        for group in groups:
+            group.comm_hook = state, hook
+
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """Clips the total norm of gradients; returns the norm before."""
         total = nn.utils.clip_grad_norm_(self.parameters(), max_norm, norm_type)
@@ -249,9 +259,14 @@ class FullyShardedDataParallel(nn.Module):
 
     @staticmethod
     @contextmanager
-    def summon_full_params(module: nn.Module, **_: Any) -> Iterator[None]:
-        """A context with gathered parameters, for reading."""
-        groups = [m._fsdp for m in module.modules() if isinstance(m, FSDPModule)]
+    def summon_full_params(
+        module: nn.Module, recurse: bool = True, writeback: bool = True, **_: Any
+    ) -> Iterator[None]:
+        """A context with gathered parameters. With ``writeback``, what the context
+        changes in them is kept: each process keeps its part of its own changes.
+        """
+        modules = module.modules() if recurse else [module, *module.children()]
+        groups = [m._fsdp for m in modules if isinstance(m, FSDPModule)]
         with torch.no_grad():
             for group in groups:
                 group.unshard()
@@ -259,6 +274,8 @@ class FullyShardedDataParallel(nn.Module):
                 yield
             finally:
                 for group in reversed(groups):
+                    if writeback:
+                        group.write_back()
                     group.reshard()
 
     @staticmethod

@@ -7,14 +7,30 @@ from typing import Any
 
 import pellucid as torch
 import pellucid.distributed as dist
+from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
+from pellucid.distributed.optim.functional_optimizers import step_with
 from pellucid.optim import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class _ZeROJoinHook(JoinHook):
+    """What a rank without inputs does in each iteration of the others."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
+        self._optimizer = optimizer
+
+    def main_hook(self) -> None:
+        """Updates this rank's share and takes part in the broadcasts."""
+        self._optimizer.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """``optimizer_class`` with its state sharded over the ranks: a rank updates its
     share of the parameters and broadcasts the results.
+
+    With ``overlap_with_ddp``, ``step`` does nothing: the hooks of
+    ``ddp_comm_hooks.ddp_zero_hook`` update during backward.
 
     Example: ``ZeroRedundancyOptimizer(model.parameters(), optim.Adam, lr=1e-3)``.
     """
@@ -32,9 +48,11 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.rank = dist.get_rank(self.process_group)
         self.world_size = dist.get_world_size(self.process_group)
         self._optimizer_class, self._given = optimizer_class, defaults
+        self._overlaps = overlap_with_ddp
         self._all_state_dicts: list[Any] = []
         self._is_built = False
-        super().__init__(params, defaults)
+        Optimizer.__init__(self, params, defaults)
+        Joinable.__init__(self)
         self._is_built = True
         self._build()
 
@@ -68,20 +86,35 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
         """Updates this rank's parameters, then broadcasts all of them."""
-        for own, group in zip(self.optim.param_groups, self.param_groups, strict=True):
-            own.update({k: v for k, v in group.items() if k != "params"})
+        if self._overlaps:
+            return None if closure is None else closure()
+        Join.notify_join_context(self)
+        self._copy_options(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(closure) if closure else self.optim.step()
-        for own, group in zip(self.optim.param_groups, self.param_groups, strict=True):
-            group.update({k: v for k, v in own.items() if k != "params"})
-        self._share()
+        self._copy_options(self.optim.param_groups, self.param_groups)
+        self.share(self._every())
         return loss
 
-    def _share(self) -> None:
+    @staticmethod
+    def _copy_options(sources: list[Any], targets: list[Any]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            target.update({k: v for k, v in source.items() if k != "params"})
+
+    def step_some(self, gradients: dict[Any, Any]) -> None:
+        """Updates some parameters with these gradients on the ranks that own them;
+        ``share`` must follow.
+        """
+        self._copy_options(self.param_groups, self.optim.param_groups)
+        own = {p: g for p, g in gradients.items() if self._owner[p] == self.rank}
+        if own:
+            step_with(self.optim, own)
+
+    def share(self, parameters: list[Any]) -> None:
+        """Broadcasts the parameters from the ranks that own them."""
         parts: dict[tuple[int, Any], list[Any]] = {}
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                key = self._owner[parameter], parameter.dtype
-                parts.setdefault(key, []).append(parameter.detach())
+        for parameter in parameters:
+            key = self._owner[parameter], parameter.dtype
+            parts.setdefault(key, []).append(parameter.detach())
         works = []
         for (rank, _), tensors in sorted(parts.items(), key=lambda item: item[0][0]):
             flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
@@ -95,6 +128,24 @@ class ZeroRedundancyOptimizer(Optimizer):
                 pieces = flat.split([tensor.numel() for tensor in tensors])
                 for tensor, piece in zip(tensors, pieces, strict=True):
                     tensor.copy_(piece.view(tensor.shape))
+
+    # Uneven inputs
+
+    def join_hook(self, **options: Any) -> JoinHook:
+        """The hook for ``Join``."""
+        return _ZeROJoinHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The parameters' device, for ``Join``."""
+        return self._every()[0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group whose ranks share the state."""
+        return self.process_group
+
+    # State
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collects the state of all ranks on rank ``to``, before ``state_dict``."""

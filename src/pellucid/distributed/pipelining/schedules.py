@@ -8,6 +8,19 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import pellucid as torch
+from pellucid.distributed.pipelining import actions, microbatch
+from pellucid.distributed.pipelining.actions import (
+    BACKWARD_INPUT as BACKWARD_INPUT,
+)
+from pellucid.distributed.pipelining.actions import (
+    BACKWARD_WEIGHT as BACKWARD_WEIGHT,
+)
+from pellucid.distributed.pipelining.actions import FORWARD as FORWARD
+from pellucid.distributed.pipelining.actions import FULL_BACKWARD as FULL_BACKWARD
+from pellucid.distributed.pipelining.actions import (
+    _ComputationType,
+    _PipelineContext,
+)
 from pellucid.distributed.pipelining.stage import PipelineStage
 
 __all__ = [
@@ -34,15 +47,24 @@ class _PipelineSchedule(ABC):
         stages: list[PipelineStage],
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
         scale_grads: bool = True,
     ) -> None:
         self._stages = {stage.stage_index: stage for stage in stages}
-        self._join(stages)
         self._count, self._loss_fn = n_microbatches, loss_fn
         self._scale_grads = scale_grads
-        self._plan = list(
-            self._actions(list(self._stages), stages[0].num_stages, n_microbatches)
-        )
+        self._chunk_specs = args_chunk_spec, kwargs_chunk_spec
+        self._merge_spec = output_merge_spec
+        self._custom: dict[str, Callable[..., None]] = {}
+        self._join(stages)
+        self._plan = self._plan_of(list(self._stages))
+
+    def _plan_of(self, own: list[int]) -> list[_Action]:
+        """The actions of a rank with these stages."""
+        num_stages = next(iter(self._stages.values())).num_stages
+        return list(self._actions(own, num_stages, self._count))
 
     def _join(self, stages: list[PipelineStage]) -> None:
         """Checks this rank's stages, and informs them of the placement of all
@@ -87,22 +109,27 @@ class _PipelineSchedule(ABC):
         """
         stages, trains = list(self._stages.values()), self._loss_fn is not None
         gives_output = any(stage.is_last for stage in stages)
-        parts = self._split(args, kwargs)
-        targets = None if target is None else self._chunks(target)
+        split = microbatch.split_args_kwargs_into_chunks
+        parts = split(args, kwargs, self._count, *self._chunk_specs)
+        targets = None if target is None else split((target,), None, self._count)[0]
         if gives_output and trains and targets is None:
             raise ValueError("the last stage needs target= for its loss")
         outputs: dict[int, Any] = {}
         found: dict[int, Any] = {}
         for stage in stages:
             stage.begin()
+        context = _PipelineContext(self, *parts, targets, losses)
         for kind, index, number in self._plan:
             stage = self._stages[index]
-            if kind == "F":
-                output = stage.forward(number, *parts[number])
+            if kind in self._custom:
+                named = actions._Action(index, _ComputationType(kind), number)
+                self._custom[kind](named, context)
+            elif kind == "F":
+                output = stage.forward(number, parts[0][number], parts[1][number])
                 if stage.is_last:
                     outputs[number] = output
                     if self._loss_fn is not None and targets is not None:
-                        found[number] = self._loss_fn(output, targets[number])
+                        found[number] = self._loss_fn(output, *targets[number])
             elif kind == "W" and trains:
                 stage.backward_weight(number)
             elif trains:
@@ -114,7 +141,8 @@ class _PipelineSchedule(ABC):
             losses[:] = [found[number].detach() for number in sorted(found)]
         if not gives_output:
             return None
-        return torch.cat([outputs[number] for number in range(self._count)])
+        listed = [outputs[number] for number in range(self._count)]
+        return microbatch.merge_chunks(listed, self._merge_spec)
 
     def eval(
         self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any
@@ -127,26 +155,29 @@ class _PipelineSchedule(ABC):
         finally:
             self._loss_fn = loss_fn
 
-    def _chunks(self, value: Any) -> list[Any]:
-        if not isinstance(value, torch.Tensor):
-            return [value] * self._count
-        if not len(value) or len(value) % self._count:
-            raise ValueError(
-                f"a batch of {len(value)} does not make {self._count} equal "
-                "microbatches, whose shapes stages exchange once per step"
-            )
-        return list(value.tensor_split(self._count))
+    # Schedules as files, of a row for each rank
 
-    def _split(self, args: Any, kwargs: Any) -> list[tuple[Any, Any]]:
-        listed = [self._chunks(value) for value in args]
-        named = {name: self._chunks(value) for name, value in kwargs.items()}
-        return [
-            (
-                tuple(chunks[number] for chunks in listed),
-                {name: chunks[number] for name, chunks in named.items()},
-            )
-            for number in range(self._count)
-        ]
+    def _rows(self) -> list[list[actions._Action]]:
+        first = next(iter(self._stages.values()))
+        size, num_stages = first.group_size, first.num_stages
+        places = [self._own_stages(rank, size, num_stages) for rank in range(size)]
+        return [_named(self._plan_of(own)) for own in places]
+
+    def _dump_csv(self, filename: str, format: str = "compute_comms") -> None:
+        """Writes the actions of all ranks, without messages in the format
+        "compute_only".
+        """
+        rows: Any = self._rows()
+        if format == "compute_comms":
+            ranks = {a.stage_index: rank for rank, row in enumerate(rows) for a in row}
+            rows = [actions.with_messages(row, ranks, len(ranks)) for row in rows]
+        elif format != "compute_only":
+            raise ValueError(f"the format is compute_only or compute_comms: {format!r}")
+        actions.write_rows(filename, rows)
+
+
+def _named(plan: list[_Action]) -> list[actions._Action]:
+    return [actions._Action(s, _ComputationType(kind), n) for kind, s, n in plan]
 
 
 class PipelineScheduleSingle(_PipelineSchedule):
@@ -157,7 +188,8 @@ class PipelineScheduleSingle(_PipelineSchedule):
         stage: PipelineStage,
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
-        scale_grads: bool = True,
+        *options: Any,
+        **named: Any,
     ) -> None:
         if stage.num_stages != stage.group_size:
             raise ValueError(
@@ -165,7 +197,7 @@ class PipelineScheduleSingle(_PipelineSchedule):
                 f"{stage.group_size} processes, not {stage.num_stages} in all; "
                 "ScheduleInterleaved1F1B takes several"
             )
-        super().__init__([stage], n_microbatches, loss_fn, scale_grads)
+        super().__init__([stage], n_microbatches, loss_fn, *options, **named)
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
@@ -195,6 +227,48 @@ class Schedule1F1B(PipelineScheduleSingle):
 
 class PipelineScheduleMulti(_PipelineSchedule):
     """Schedules with several stages on each rank."""
+
+    def register_custom_function(
+        self, computation_type: _ComputationType, custom_function: Callable[..., None]
+    ) -> None:
+        """``custom_function(action, context)`` runs instead of the actions of a
+        type.
+        """
+        self._custom[computation_type.value] = custom_function
+
+
+class _PipelineScheduleRuntime(PipelineScheduleMulti):
+    """A schedule from a file: ``_load_csv`` must be called before ``step``."""
+
+    def _join(self, stages: list[PipelineStage]) -> None:
+        """The file says where the stages are."""
+        self._loaded: list[list[actions._Action]] = []
+
+    def _plan_of(self, own: list[int]) -> list[_Action]:
+        return []
+
+    @staticmethod
+    def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:
+        return iter(())
+
+    def _rows(self) -> list[list[actions._Action]]:
+        return self._loaded
+
+    def _load_csv(self, filename: str, format: str = "compute_only") -> None:
+        """Reads the actions of all ranks; messages in it follow from the others."""
+        stages = list(self._stages.values())
+        self._loaded = actions.read_rows(filename)
+        ranks = actions.placement(self._loaded, stages)
+        for stage in stages:
+            stage.join(ranks, stages)
+        own = self._loaded[stages[0].group_rank]
+        self._plan = [(a.computation_type.value, a[0], a[2] or 0) for a in own]
+
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a batch."""
+        if not self._plan:
+            raise RuntimeError("call _load_csv before step: there is no schedule")
+        return super().step(*args, **kwargs)
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
@@ -337,7 +411,8 @@ class ScheduleDualPipeV(ScheduleZBVZeroBubble):
         stages: list[PipelineStage],
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
-        scale_grads: bool = True,
+        *options: Any,
+        **named: Any,
     ) -> None:
         num_stages = stages[0].num_stages
         if n_microbatches < num_stages:
@@ -345,7 +420,7 @@ class ScheduleDualPipeV(ScheduleZBVZeroBubble):
                 "DualPipeV requires at least as many microbatches as stages, but got "
                 f"{n_microbatches} microbatches and {num_stages} stages."
             )
-        super().__init__(stages, n_microbatches, loss_fn, scale_grads)
+        super().__init__(stages, n_microbatches, loss_fn, *options, **named)
 
     @staticmethod
     def _actions(own: list[int], num_stages: int, count: int) -> Iterator[_Action]:

@@ -4,6 +4,7 @@ from pellucid.distributed.rpc import functions as functions
 from pellucid.distributed.rpc.api import (
     BackendType,
     TensorPipeRpcBackendOptions,
+    get_rpc_timeout,
     get_worker_info,
     init_rpc,
     remote,
@@ -21,6 +22,7 @@ __all__ = [
     "RRef",
     "TensorPipeRpcBackendOptions",
     "WorkerInfo",
+    "get_rpc_timeout",
     "get_worker_info",
     "init_rpc",
     "is_available",

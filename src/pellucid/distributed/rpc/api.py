@@ -8,24 +8,22 @@ from enum import Enum
 from functools import wraps
 from typing import Any, TypeVar
 
+import pellucid as torch
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed.rendezvous import rendezvous
-from pellucid.distributed.rpc import references
+from pellucid.distributed.rpc import constants
 from pellucid.distributed.rpc.agent import Agent
-from pellucid.distributed.rpc.references import (
-    State,
-    agent,
-    remote,
-    rpc_async,
-    rpc_sync,
-)
+from pellucid.distributed.rpc.functions import async_execution
+from pellucid.distributed.rpc.references import remote, rpc_async, rpc_sync
+from pellucid.distributed.rpc.state import State, Table, agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 
 __all__ = [
     "BackendType",
     "TensorPipeRpcBackendOptions",
     "async_execution",
+    "get_rpc_timeout",
     "get_worker_info",
     "init_rpc",
     "remote",
@@ -47,13 +45,32 @@ class BackendType(Enum):
 class TensorPipeRpcBackendOptions:
     """Options: the number of threads, the timeout of calls, the rendezvous."""
 
-    num_worker_threads: int = 16
-    rpc_timeout: float = 60.0
-    init_method: str = "env://"
+    num_worker_threads: int = constants.DEFAULT_NUM_WORKER_THREADS
+    rpc_timeout: float = constants.DEFAULT_RPC_TIMEOUT_SEC
+    init_method: str = constants.DEFAULT_INIT_METHOD
     device_maps: dict[str, Any] = field(default_factory=dict)
     devices: list[Any] = field(default_factory=list)
     _transports: Any = None
     _channels: Any = None
+
+    def set_device_map(self, to: str, device_map: dict[Any, Any]) -> None:
+        """RuntimeError: tensors travel through host memory."""
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available."
+            if not torch.cuda.is_available()
+            else "tensors of calls travel through host memory: send x.cpu()"
+        )
+
+    def set_devices(self, devices: list[Any]) -> None:
+        """RuntimeError, like ``set_device_map``, unless the list is empty."""
+        if devices:
+            self.set_device_map("", {})
+
+
+def get_rpc_timeout() -> float:
+    """The timeout of calls that give none, in seconds."""
+    agent()
+    return State.timeout
 
 
 def _host(store: Store) -> str:
@@ -91,7 +108,9 @@ def init_rpc(
     State.agent.meet("start")
 
 
-def shutdown(graceful: bool = True, timeout: float = 0) -> None:
+def shutdown(
+    graceful: bool = True, timeout: float = constants.DEFAULT_SHUTDOWN_TIMEOUT
+) -> None:
     """Shuts RPC down on this worker; if ``graceful``, after all workers have called it
     and received their replies. RuntimeError if one of them has ended before.
     """
@@ -102,7 +121,7 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
             current.leave()
     finally:
         State.agent = None
-        State.table = references.Table()
+        State.table = Table()
         current.close()
 
 
@@ -120,9 +139,3 @@ def _require_initialized(fn: _F) -> _F:
         return fn(*args, **kwargs)
 
     return checked  # type: ignore[return-value]
-
-
-def async_execution(fn: _F) -> _F:
-    """Marks a function that returns a Future: callers receive the Future's result."""
-    fn._is_async_execution = True  # type: ignore[attr-defined]
-    return fn

@@ -27,8 +27,8 @@ from pellucid import _C, Tensor
 from pellucid._tensor.copying import _rebuild_tensor
 from pellucid.autograd import Function
 from pellucid.distributed.rpc import wire
-from pellucid.distributed.rpc.api import async_execution
-from pellucid.distributed.rpc.references import agent
+from pellucid.distributed.rpc.functions import async_execution
+from pellucid.distributed.rpc.state import agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
 
@@ -370,8 +370,21 @@ def release(number: int) -> None:
 
 
 def backward(number: int, roots: Sequence[Tensor], retain_graph: bool) -> None:
-    """The pass over all workers, led by this one."""
-    find(number).begin(roots, retain_graph).run()
+    """The pass over all workers, led by this one; errors of any of them are raised
+    here.
+    """
+    context = find(number)
+    if not roots:
+        raise RuntimeError("No tensors provided for gradient computation.")
+    for root in roots:
+        if not root.requires_grad:
+            raise RuntimeError("requires_grad not set on root")
+        if root.numel() != 1:
+            raise RuntimeError(
+                f"the root of shape {list(root.shape)} is not a scalar, all roots need "
+                "to be scalar: reduce it first"
+            )
+    context.begin(roots, retain_graph).run()
 
 
 # Remote calls on other workers for a context.

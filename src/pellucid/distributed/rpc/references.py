@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from pellucid.distributed.rpc import wire
+from pellucid.distributed.rpc import gradients, wire
 from pellucid.distributed.rpc.agent import Agent
+from pellucid.distributed.rpc.state import Identity, State, agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
-
-Identity = tuple[int, int]  # the creator's rank, and a counter
-
-
-class Table:
-    """The values that this worker owns, and their reference counts."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._values: dict[Identity, Future] = {}
-        self._counts: dict[Identity, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def future(self, identity: Identity) -> Future:
-        """Of the value."""
-        with self._lock:
-            return self._values.setdefault(identity, Future())
-
-    def count(self, identity: Identity, change: int) -> None:
-        """Changes the count; the value is released with the last reference."""
-        with self._lock:
-            self._counts[identity] = self._counts.get(identity, 0) + change
-            if self._counts[identity] == 0:
-                self._values.pop(identity, None)
-                del self._counts[identity]
-
-
-class State:
-    """This process's agent and table."""
-
-    agent: Agent | None = None
-    table = Table()
-    numbers = itertools.count()
-    timeout = 60.0
-
-
-def agent() -> Agent:
-    """This process's; RuntimeError before ``init_rpc``."""
-    if State.agent is None:
-        raise RuntimeError(
-            "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
-        )
-    return State.agent
 
 
 def result_of(future: Future, timeout: float) -> Any:
@@ -129,6 +84,15 @@ def call_method(reference: RRef, name: str, args: Any, kwargs: Any) -> Any:
 call_method._calls_methods = True  # type: ignore[attr-defined]
 
 
+def _backward_from(reference: RRef, context: int, retain_graph: bool) -> None:
+    """Runs at the reference's owner."""
+    root = reference.local_value()
+    if context == -1:
+        root.backward(retain_graph=retain_graph)
+    else:
+        gradients.backward(context, [root], retain_graph)
+
+
 class RRef:
     """A reference to a value on any worker, which can be sent to any other worker.
 
@@ -185,6 +149,15 @@ class RRef:
                 "use to_here()"
             )
         return State.table.future(self._identity).wait()
+
+    def backward(
+        self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False
+    ) -> None:
+        """Backward from the value, a tensor of one element: in a context of distributed
+        autograd, or at its owner alone.
+        """
+        arguments = self, dist_autograd_ctx_id, retain_graph
+        rpc_sync(self._owner, _backward_from, args=arguments)
 
     def to_here(self, timeout: float = -1.0) -> Any:
         """A copy of the value."""

@@ -54,7 +54,7 @@ class Reducer:
         self._is_armed = self._is_in_pass = False
         # Recorded in the first pass, if it is the same on all ranks.
         self._order: list[int] | None = None if finds_unused else []
-        self._memory = _shared_bytes(group, bytes_for(parameters))
+        self._memory = _bytes(group, bytes_for(parameters), parameters[0].device)
         order = list(reversed(range(len(parameters))))
         self._set_buckets(group_numbers(parameters, order, self._bucket_bytes))
         for number, parameter in enumerate(parameters):
@@ -93,7 +93,7 @@ class Reducer:
 
     def _regroup(self) -> None:
         """Rebuilds the buckets in the order of rank 0's first pass."""
-        order = torch.tensor(self._order)
+        order = torch.tensor(self._order, device=self._group.object_device)
         dist.broadcast(order, group=self._group, group_src=0)
         self._order = None
         groups = group_numbers(self.parameters, order.tolist(), self._bucket_bytes)
@@ -192,7 +192,7 @@ class Reducer:
         for bucket in self.buckets[self._next :]:
             self._start(bucket)
         if self._finds_unused:  # on every rank after the buckets
-            flags = torch.tensor(self._used)
+            flags = torch.tensor(self._used, device=self._group.object_device)
             work = dist.all_reduce(flags, dist.ReduceOp.BOR, self._group, async_op=True)
         self._is_in_pass = self._is_armed = False
         token = _C._timeline_begin(WAIT)
@@ -247,7 +247,7 @@ class Reducer:
             op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
             dist.all_reduce(bucket.flat, op, self._group)
         if self._finds_unused:
-            flags = torch.tensor(self._used)
+            flags = torch.tensor(self._used, device=self._group.object_device)
             dist.all_reduce(flags, dist.ReduceOp.BOR, self._group)
 
 
@@ -260,8 +260,9 @@ def _note_end(bucket: Bucket) -> None:
         future.then(lambda _: _C._timeline_end(_C._timeline_begin(name)))
 
 
-def _shared_bytes(group: Any, nbytes: int) -> Any:
+def _bytes(group: Any, nbytes: int, device: Any) -> Any:
+    """Memory of a device; of the CPU, what the ranks share if they can."""
     allocate = getattr(group, "allocate_shared", None)
-    if allocate is None:
-        return torch.zeros(nbytes, dtype=torch.uint8)
+    if allocate is None or device.type != "cpu":
+        return torch.zeros(nbytes, dtype=torch.uint8, device=device)
     return allocate(nbytes)

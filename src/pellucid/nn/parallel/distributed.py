@@ -12,6 +12,7 @@ from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parallel._reducer import Hook, Reducer
 from pellucid.nn.parallel._virtual import VirtualRanks
+from pellucid.utils import _pytree as pytree
 
 __all__ = ["DistributedDataParallel"]
 
@@ -37,7 +38,8 @@ class _DDPJoinHook(JoinHook):
     def post_hook(self, is_last_joiner: bool) -> None:
         """Broadcasts the parameters of the rank that joined last."""
         ddp = self._ddp
-        rank = torch.tensor([ddp._rank if is_last_joiner else -1])
+        last = ddp._rank if is_last_joiner else -1
+        rank = torch.tensor([last], device=ddp.process_group.object_device)
         dist.all_reduce(rank, dist.ReduceOp.MAX, ddp.process_group)
         ddp._broadcast_states(ddp._all_states(), int(rank))
 
@@ -80,16 +82,12 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
-        if device_ids:
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only "
-                f"work with GPU modules; the CPU's takes device_ids=None, not "
-                f"{device_ids}"
-            )
+        device = next((p.device for p in module.parameters()), torch.device("cpu"))
+        _check_device_ids(device_ids, device)
         if process_group is None and device_mesh is not None:
             process_group = device_mesh.get_group()
-        self.module, self.dim, self.device = module, dim, torch.device("cpu")
-        self.device_ids, self.output_device = None, output_device
+        self.module, self.dim, self.device = module, dim, device
+        self.device_ids, self.output_device = device_ids or None, output_device
         self.process_group = (
             dist.group.WORLD if process_group is None else process_group
         )
@@ -178,7 +176,8 @@ class DistributedDataParallel(Module, Joinable):
     def _root_of_buffers(self) -> int:
         if not self._join_config.enable:
             return 0
-        rank = torch.tensor([-1 if self._has_joined else self._rank])
+        own = -1 if self._has_joined else self._rank
+        rank = torch.tensor([own], device=self.process_group.object_device)
         dist.all_reduce(rank, dist.ReduceOp.MAX, self.process_group)
         return int(rank)
 
@@ -186,6 +185,15 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """Calls ``module``; ``backward`` from the result averages gradients."""
+        self._prepare_pass()
+        if self.device_ids is not None:
+            inputs, options = _moved((inputs, options), self.device)
+        if self._virtual is not None and torch.is_grad_enabled():
+            return self._virtual.run(self.module, inputs, options)
+        return self.module(*inputs, **options)
+
+    def _prepare_pass(self) -> None:
+        """Prepares the reduction of gradients, before the module is called."""
         syncs = self.require_backward_grad_sync and torch.is_grad_enabled()
         if self._join_config.enable:
             Join.notify_join_context(self)
@@ -196,9 +204,6 @@ class DistributedDataParallel(Module, Joinable):
         if self._will_sync_buffers() and self.require_forward_param_sync:
             self._sync_buffers()
         self.require_forward_param_sync = syncs or not torch.is_grad_enabled()
-        if self._virtual is not None and torch.is_grad_enabled():
-            return self._virtual.run(self.module, inputs, options)
-        return self.module(*inputs, **options)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -224,6 +229,18 @@ class DistributedDataParallel(Module, Joinable):
                 "once."
             )
         self.reducer.hook = state, hook
+
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+        self.register_comm_hook(self.process_group, comm_hook_type.hook)
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: list[str]
+    ) -> None:
+        """Names what a wrapper made later leaves alone."""
+        module.__dict__["_ddp_params_and_buffers_to_ignore"] = list(
+            params_and_buffers_to_ignore
+        )
 
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.is_static = True
@@ -258,7 +275,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @property
     def join_device(self) -> Any:
-        """The CPU, for ``Join``."""
+        """The parameters' device, for ``Join``."""
         return self.device
 
     @property
@@ -269,7 +286,8 @@ class DistributedDataParallel(Module, Joinable):
     def _check_sync_with_joined(self, syncs: bool) -> bool:
         """Whether the ranks with inputs reduce in this iteration."""
         self._has_joined = not self._has_inputs()
-        flag = torch.tensor([int(syncs)])
+        place = self.process_group.object_device
+        flag = torch.tensor([int(syncs)], device=place)
         dist.all_reduce(flag, dist.ReduceOp.MAX, self.process_group)
         return bool(flag)
 
@@ -279,7 +297,7 @@ class DistributedDataParallel(Module, Joinable):
     def _set_divisor(self, counts: int) -> None:
         if self._divides_by_all:
             return
-        number = torch.tensor([counts])
+        number = torch.tensor([counts], device=self.process_group.object_device)
         dist.all_reduce(number, group=self.process_group)
         self.reducer.divisor = float(number)
 
@@ -287,3 +305,24 @@ class DistributedDataParallel(Module, Joinable):
         raise RuntimeError(
             "DistributedDataParallel cannot be pickled; save model.module.state_dict()"
         )
+
+
+def _check_device_ids(device_ids: Any, device: Any) -> None:
+    if not device_ids:
+        return
+    if device.type == "cpu":
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only "
+            f"work with GPU modules; the CPU's takes device_ids=None, not {device_ids}"
+        )
+    only = torch.device(device.type, *device_ids) if len(device_ids) == 1 else None
+    if only is None or (only.index or 0) != (device.index or 0):
+        raise ValueError(
+            f"device_ids names the one device of the module, {device}; given "
+            f"{device_ids}"
+        )
+
+
+def _moved(values: Any, device: Any) -> Any:
+    """The values with all tensors on the device."""
+    return pytree.tree_map_only(torch.Tensor, lambda x: x.to(device), values)

@@ -18,9 +18,9 @@ class DistributedSampler(Sampler[int]):
     epoch (``set_epoch``).
 
     All replicas get equally many indices: the order is padded from its start, or cut at
-    its end with ``drop_last``. Raises RuntimeError without
-    ``num_replicas`` and ``rank``, since there is no group of processes to ask, and
-    ValueError for a rank that is none of the replicas'.
+    its end with ``drop_last``. ``num_replicas`` and ``rank`` are by default those of
+    the default process group: ValueError if there is none, or for a rank that is none
+    of the replicas'.
     """
 
     def __init__(
@@ -33,9 +33,11 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError(
-                "there is no group of processes to ask: give num_replicas and rank"
-            )
+            import pellucid.distributed as dist
+
+            if num_replicas is None:
+                num_replicas = dist.get_world_size()
+            rank = dist.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank {rank} is not between 0 and {num_replicas - 1}")
         self.dataset = dataset

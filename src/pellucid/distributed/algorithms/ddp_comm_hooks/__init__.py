@@ -11,6 +11,7 @@ from pellucid.distributed.algorithms.ddp_comm_hooks import (
     debugging_hooks,
     default_hooks,
     powerSGD_hook,
+    quantization_hooks,
 )
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
@@ -30,6 +31,12 @@ class DDPCommHookType(Enum):
     ALLREDUCE = (partial(_register_plain, default_hooks.allreduce_hook),)
     FP16_COMPRESS = (partial(_register_plain, default_hooks.fp16_compress_hook),)
     BF16_COMPRESS = (partial(_register_plain, default_hooks.bf16_compress_hook),)
+    QUANTIZE_PER_TENSOR = (
+        partial(_register_plain, quantization_hooks.quantization_pertensor_hook),
+    )
+    QUANTIZE_PER_CHANNEL = (
+        partial(_register_plain, quantization_hooks.quantization_perchannel_hook),
+    )
     POWER_SGD = (partial(_register_low_rank, powerSGD_hook.powerSGD_hook, 1),)
     POWER_SGD_RANK2 = (partial(_register_low_rank, powerSGD_hook.powerSGD_hook, 2),)
     BATCHED_POWER_SGD = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import pellucid as torch
@@ -64,3 +65,16 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
 def bf16_compress_wrapper(hook: Hook) -> Hook:
     """The hook with gradients in bfloat16."""
     return _wrapped(torch.bfloat16, hook)
+
+
+class BuiltinCommHookType(Enum):
+    """The hooks of ``DistributedDataParallel._register_builtin_comm_hook``."""
+
+    ALLREDUCE = 1
+    FP16_COMPRESS = 2
+
+    @property
+    def hook(self) -> Hook:
+        """The communication hook."""
+        is_plain = self is BuiltinCommHookType.ALLREDUCE
+        return allreduce_hook if is_plain else fp16_compress_hook

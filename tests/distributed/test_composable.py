@@ -1,0 +1,75 @@
+"""Functions that change how a module runs, and none of its names."""
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid import nn
+from pellucid.distributed._composable import (
+    _get_registry,
+    checkpoint,
+    contract,
+    replicate,
+)
+from tests.distributed.ranks import run_ranks
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 1), nn.Linear(1, 1))
+
+
+def rank_replicates(rank, size):
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(1))
+    expected, model = network(), network()
+    expected(x).pow(2).mean().backward()
+    names = list(model.state_dict())
+    assert replicate(model, ignored_modules=[model[3]]) is model
+    assert list(model.state_dict()) == names and type(model) is nn.Sequential
+    for _ in range(2):
+        model.zero_grad()
+        model(x.chunk(size)[rank]).pow(2).mean().backward()
+    for part, whole in zip(model[:3].parameters(), expected.parameters(), strict=False):
+        torch.testing.assert_close(part.grad, whole.grad)
+    own = torch.stack([p.grad.view(()) for p in model[3].parameters()])
+    every = [torch.empty(2) for _ in range(size)]
+    dist.all_gather(every, own)
+    assert not torch.equal(every[0], every[1])
+    with pytest.raises(AssertionError, match="only be applied to a module once"):
+        replicate(model)
+
+
+def test_gradients_are_averaged_without_a_wrapper(tmp_path):
+    run_ranks(rank_replicates, 2, tmp_path)
+
+
+def test_activations_are_computed_again():
+    model, calls = network(), []
+    expected = [p.clone() for p in torch.autograd.grad(
+        model(torch.ones(2, 4)).sum(), model.parameters())]  # fmt: skip
+    model[1].register_forward_hook(lambda *_: calls.append(1))
+    assert checkpoint(model) is model
+    result = model(torch.ones(2, 4)).sum()
+    assert len(calls) == 1
+    result.backward()
+    assert len(calls) == 2 and list(_get_registry(model)) == ["checkpoint"]
+    for parameter, gradient in zip(model.parameters(), expected, strict=True):
+        assert torch.equal(parameter.grad, gradient)
+    with pytest.raises(NotImplementedError, match="use_reentrant"):
+        checkpoint(network(), use_reentrant=True)
+
+
+@contract()
+def marks(module, renames=False):
+    marks.state(module).value = 3
+    if renames:
+        module.register_buffer("more", torch.ones(1))
+    return module
+
+
+def test_a_contract_keeps_names():
+    module = nn.Linear(1, 1)
+    assert marks.state(module) is None and _get_registry(module) is None
+    assert marks(module) is module and marks.state(module).value == 3
+    with pytest.raises(RuntimeError, match="marks changed the names"):
+        marks(nn.Linear(1, 1), renames=True)
