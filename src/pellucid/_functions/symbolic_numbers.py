@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
+from pellucid import SymBool
 from pellucid._package.calls import offered
 
 _Number = int | float
@@ -31,7 +32,7 @@ def sym_float(a: _Number) -> float:
 @offered.function
 def sym_not(a: bool) -> bool:
     """``not a``."""
-    return not a
+    return ~a if isinstance(a, SymBool) else not a
 
 
 @offered.function

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pellucid
 from pellucid import Tensor
 from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.graph_signature import (
@@ -31,6 +32,7 @@ from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.traceback import preserve_node_meta
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
+from pellucid.utils._symbolic.numbers import COMPARISONS, condition
 
 __all__ = ["decomposed"]
 
@@ -55,7 +57,7 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         with preserve_node_meta():
             mode: Any = get_proxy_mode()
             results, new = mode.call_without_writes(
-                Interpreter(program.graph_module).run, flat
+                _Interpreter(program.graph_module).run, flat
             )
         kinds = [s.kind for s in signature.input_specs]
         known = _written_inputs(signature)  # if the program has no in-place writes
@@ -109,6 +111,19 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     )
 
 
+class _Interpreter(Interpreter):
+    """Runs a program so that its assertions narrow the ranges of what it reads."""
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Calls the function; a comparison of a number that is read is a SymBool."""
+        if target is pellucid.ops.aten._assert_scalar.default:
+            return pellucid._check(args[0], lambda: args[1])
+        sign = next((s for s, f in COMPARISONS.items() if f is target), None)
+        if sign is not None:
+            return condition(args[0], sign, args[1])
+        return super().call_function(target, args, kwargs)
+
+
 def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:
     """The symbols of the program's ranges, and the input sizes they denote."""
     offset = len(program.graph_signature.input_specs) - len(leaves)
@@ -116,6 +131,8 @@ def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, 
     sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
     made: dict[str, Symbol] = {}
     for r in program.ranges:
+        if r.input is None:
+            continue
         if r.name not in made:
             size = Tensor.size(leaves[r.input])[r.dim]
             hint = (size - r.offset) // r.factor

@@ -17,12 +17,18 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx.experimental import function_graphs
 from pellucid.fx.experimental.called_functions import CalledFunctions
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.op_tracer import PythonKeyTracer
+from pellucid.fx.experimental.traced_reads import TracedReads
 from pellucid.fx.experimental.view_writes import Layout
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
@@ -63,6 +69,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.tracer = tracer
         self.decomposition_table = dict(decomposition_table or {})
         self.enable_tracing = True
+        self.reads: TracedReads | None = None
         self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and their sources
 
     def __torch_dispatch__(
@@ -95,7 +102,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             self._stand_ins.append((args[0], result))
             return result
         proxied = pytree.tree_map_only(Tensor, tracer.proxy_of, (args, kwargs))
-        result = func(*args, **kwargs)
+        with self.reads.recorded_by(None) if self.reads else contextlib.nullcontext():
+            result = func(*args, **kwargs)
         name = func._opname if hasattr(func, "_opname") else None
         name = tracer.graph._target_to_str(name) if name else None
         node_proxy = tracer.create_proxy(
@@ -103,6 +111,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         )
         _note_stack(node_proxy.node)
         self._note_results(result, node_proxy)
+        if self.reads:
+            self.reads.note(node_proxy.node)
         return result
 
     # For higher-order ops (``_higher_order_ops``).
@@ -153,7 +163,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         def trace(*given: Any) -> GraphModule:
             with self.paused():
                 if any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(given)):
-                    return trace_once(f, _copies(given), None)
+                    reads = self.reads
+                    with reads.again() if reads else contextlib.nullcontext():
+                        return trace_once(f, _copies(given), None, reads=reads)
                 return trace_once(f, given, FakeTensorMode())
 
         return trace
@@ -264,10 +276,15 @@ def make_fx(
             from pellucid.fx.experimental.symbolic_trace import trace_all_sizes
 
             return trace_all_sizes(f, args, **options)
-        mode = None
-        if tracing_mode == "fake":
-            mode = FakeTensorMode(allow_non_fake_inputs=_allow_non_fake_inputs)
-        return trace_once(f, args, mode, **options)
+        if tracing_mode == "real":
+            return trace_once(f, args, None, **options)
+        mode = FakeTensorMode(allow_non_fake_inputs=_allow_non_fake_inputs)
+        try:
+            return trace_once(f, args, mode, **options)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            from pellucid.fx.experimental.symbolic_trace import trace_fake
+
+            return trace_fake(f, args, **options)
 
     return trace
 
@@ -280,8 +297,11 @@ def trace_once(
     decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
     pre_dispatch: bool = False,
     modules: ModuleStack | None = None,
+    reads: TracedReads | None = None,
 ) -> GraphModule:
-    """Traces one run of ``f``. ``modules``: modules whose calls the nodes record."""
+    """Traces one run of ``f``. ``modules``: modules whose calls the nodes record;
+    ``reads``: what the program reads from tensors.
+    """
     tracer = PythonKeyTracer()
     leaves, spec = pytree.tree_flatten(args)
     if fake_mode is not None:
@@ -301,9 +321,11 @@ def trace_once(
         tracer, decomposition_table, pre_dispatch=pre_dispatch
     )
     nothing: Any = contextlib.nullcontext()
+    proxy_mode.reads = reads
     calls = modules.followed(tracer) if modules else nothing
+    reading = reads.recorded_by(tracer) if reads else nothing
     functions = CalledFunctions(tracer) if pre_dispatch else nothing
-    with fake_mode or nothing, proxy_mode, functions, calls:
+    with fake_mode or nothing, proxy_mode, functions, calls, reading:
         result = f(*pytree.tree_unflatten(leaves, spec))
     returned = pytree.tree_map_only(Tensor, tracer.proxy_of, result)
     tracer.create_node("output", "output", (tracer.create_arg(returned),), {})
