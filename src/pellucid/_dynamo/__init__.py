@@ -28,6 +28,7 @@ from pellucid._dynamo.backends.registry import (
     register_backend,
 )
 from pellucid._dynamo.explanation import explain
+from pellucid._dynamo.graph_export import export
 
 __all__ = [
     "allow_in_graph",
@@ -36,6 +37,7 @@ __all__ = [
     "disable",
     "exc",
     "explain",
+    "export",
     "graph_break",
     "is_compiling",
     "is_dynamo_supported",
