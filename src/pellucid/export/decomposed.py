@@ -12,6 +12,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._decomp.core_aten import (
+    core_body,
+    derived_decompositions,
+    falls_apart,
+    leaving_scans,
+    may_stay_whole,
+)
+from pellucid._ops import OpOverload
 from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.graph_signature import (
     ExportGraphSignature,
@@ -52,12 +60,13 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         for s in signature.input_specs
     )
     written: dict[int, Tensor] = {}
+    rules: dict[Any, Any] = {}
 
     def run(*flat: Any) -> tuple[Any, ...]:
-        with preserve_node_meta():
+        with preserve_node_meta(), pellucid.no_grad():
             mode: Any = get_proxy_mode()
             results, new = mode.call_without_writes(
-                _Interpreter(program.graph_module).run, flat
+                _Interpreter(program.graph_module, rules).run, flat
             )
         kinds = [s.kind for s in signature.input_specs]
         known = _written_inputs(signature)  # if the program has no in-place writes
@@ -71,6 +80,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     run.__name__ = GraphModule.__name__  # the class of the traced module
 
     def traced(table: Mapping[Any, Any]) -> GraphModule:
+        rules.clear()
+        rules.update(table)
         env, sizes = _open_sizes(program, leaves)
         return trace_specialised(
             run, values, sizes, env, decomposition_table=dict(table)
@@ -79,8 +90,6 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     try:
         graph_module = traced(table)
     except SizeError:
-        from pellucid._decomp.core_aten import leaving_scans
-
         fewer = leaving_scans(table)
         if len(fewer) == len(table):
             raise
@@ -112,16 +121,41 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
 
 
 class _Interpreter(Interpreter):
-    """Runs a program so that its assertions narrow the ranges of what it reads."""
+    """Runs a program so that its assertions narrow the ranges of what it reads, and its
+    composites are decomposed by the table, before they run as the ops that they call.
+    """
+
+    def __init__(self, module: GraphModule, table: Mapping[Any, Any]) -> None:
+        super().__init__(module)
+        self.table = table
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Calls the function; a comparison of a number that is read is a SymBool."""
+        if isinstance(target, OpOverload):
+            found = self._of_table(target, args, kwargs)
+            if found is not NotImplemented:
+                return found
         if target is pellucid.ops.aten._assert_scalar.default:
             return pellucid._check(args[0], lambda: args[1])
         sign = next((s for s, f in COMPARISONS.items() if f is target), None)
         if sign is not None:
             return condition(args[0], sign, args[1])
         return super().call_function(target, args, kwargs)
+
+    def _of_table(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
+        """The result by the table's function, or of the op whole: it stays if the table
+        has no function for it.
+        """
+        rule, own = self.table.get(op), derived_decompositions().get(op)
+        if rule is not None and rule is not own:
+            return rule(*args, **kwargs)
+        if not falls_apart(op):
+            return NotImplemented
+        if rule is None and may_stay_whole(op):
+            mode: Any = get_proxy_mode()
+            return mode.record_whole(op, args, kwargs)
+        body = core_body(op)
+        return NotImplemented if body is None else body(*args, **kwargs)
 
 
 def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:

@@ -14,8 +14,10 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._decomp.core_aten import falls_apart
 from pellucid._decomp.registry import unseen
 from pellucid._ops import facts
+from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
 from pellucid.fx.experimental.view_writes import Layout, View, Window, copying_form
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
@@ -125,6 +127,9 @@ class FunctionalRun(Interpreter):
             return self._write(target, args, kwargs)
         if schema.returns and schema.returns[0].alias_info:
             return self._see(target, args, kwargs)
+        mode = get_proxy_mode()
+        if mode is not None and falls_apart(target):  # it was recorded whole
+            return _fresh(mode.record_whole(target, _read(args), _read(kwargs)))
         return _fresh(target(*_read(args), **_read(kwargs)))
 
     def _write(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -145,12 +150,26 @@ class FunctionalRun(Interpreter):
         names = [a.name for a in form._schema.arguments]
         given = _read({name: named[name] for name in names if name in named})
         positional = [given.pop(a.name) for a in arguments[: len(args)] if not a.is_out]
-        found = form(*positional, **given)
+        if func is _aten.copy_.default and self._replaces(*positional[:2]):
+            found = positional[1]
+        else:
+            found = form(*positional, **given)
         results = found if isinstance(found, tuple | list) else (found,)
         for alias, result in zip(written, results, strict=True):
             like = alias.memory.current if not alias.views else alias.read()
             alias.write(result if result.dtype == like.dtype else result.to(like.dtype))
         return written[0] if len(written) == 1 else tuple(written)
+
+    def _replaces(self, destination: Tensor, source: Tensor) -> bool:
+        """Whether a copy of ``source`` into ``destination`` gives ``source`` itself."""
+        return (
+            id(source) not in self.inputs
+            and all(
+                getattr(destination, fact) == getattr(source, fact)
+                for fact in ("shape", "dtype", "device")
+            )
+            and destination.stride() == source.stride()
+        )
 
     def _see(self, func: Any, args: Any, kwargs: Any) -> Any:
         whole, *rest = args

@@ -13,6 +13,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pellucid
@@ -88,7 +89,23 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 result = decomposition(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        if self._is_taken_apart(func, args, kwargs):
+            from pellucid._decomp.core_aten import derived_decompositions
+
+            with self:
+                return derived_decompositions()[func](*args, **kwargs)
         return self._record(func, args, kwargs)
+
+    def _is_taken_apart(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether it is a composite that is differentiated: what its ops save for the
+        backward pass must be known to the trace.
+        """
+        if self._dispatch_key is not None or not pellucid.is_grad_enabled():
+            return False
+        if _C._op_facts(func.name())[0] != "composite":
+            return False
+        leaves = pytree.tree_leaves((args, kwargs))
+        return any(isinstance(x, Tensor) and x.requires_grad for x in leaves)
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func is _CONTIGUOUS and args[0].is_contiguous(**kwargs):
@@ -102,7 +119,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             self._stand_ins.append((args[0], result))
             return result
         proxied = pytree.tree_map_only(Tensor, tracer.proxy_of, (args, kwargs))
-        with self.reads.recorded_by(None) if self.reads else contextlib.nullcontext():
+        reading = self.reads.recorded_by(None) if self.reads else nullcontext()
+        with self.paused(), reading:
             result = func(*args, **kwargs)
         name = func._opname if hasattr(func, "_opname") else None
         name = tracer.graph._target_to_str(name) if name else None
@@ -114,6 +132,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if self.reads:
             self.reads.note(node_proxy.node)
         return result
+
+    def record_whole(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Calls and records an op that modes would see as the ops that it calls."""
+        return self._record(func, args, kwargs)
 
     # For higher-order ops (``_higher_order_ops``).
 
@@ -164,7 +188,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             with self.paused():
                 if any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(given)):
                     reads = self.reads
-                    with reads.again() if reads else contextlib.nullcontext():
+                    with reads.again() if reads else nullcontext():
                         return trace_once(f, _copies(given), None, reads=reads)
                 return trace_once(f, given, FakeTensorMode())
 
@@ -232,7 +256,7 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """A scope in which ops run without being recorded."""
     mode = get_proxy_mode()
-    with mode.paused() if mode is not None else contextlib.nullcontext():
+    with mode.paused() if mode is not None else nullcontext():
         yield
 
 
@@ -320,8 +344,10 @@ def trace_once(
     proxy_mode = ProxyTorchDispatchMode(
         tracer, decomposition_table, pre_dispatch=pre_dispatch
     )
-    nothing: Any = contextlib.nullcontext()
+    nothing: Any = nullcontext()
     proxy_mode.reads = reads
+    if reads is not None:
+        reads.sees_composites = pre_dispatch
     calls = modules.followed(tracer) if modules else nothing
     reading = reads.recorded_by(tracer) if reads else nothing
     functions = CalledFunctions(tracer) if pre_dispatch else nothing

@@ -7,6 +7,9 @@ from typing import Any
 from pellucid import SymInt
 from pellucid.fx.experimental.symbolic_trace import SizeError as SizeError
 from pellucid.utils._symbolic.environment import Guard as Guard
+from pellucid.utils._symbolic.environment import (
+    GuardOnDataDependentSymNode as GuardOnDataDependentSymNode,
+)
 from pellucid.utils._symbolic.environment import ShapeEnv as ShapeEnv
 from pellucid.utils._symbolic.environment import Symbol as Symbol
 from pellucid.utils._symbolic.expressions import Expr as Expr

@@ -26,6 +26,7 @@ class TracedReads(Reads):
     def __init__(self, env: ShapeEnv, leaves: Sequence[Any]) -> None:
         super().__init__(env)
         self.leaves = leaves
+        self.sees_composites = False  # the trace does
         self.are_asserted = True  # the ranges, in the graph
         self.tracer: PythonKeyTracer | None = None  # of the calls that are recorded
         self.nodes: dict[str, Node] = {}  # what read each symbol, in this run
@@ -41,9 +42,11 @@ class TracedReads(Reads):
         """The element, by a node of ``aten.item`` where calls are recorded."""
         made = super().number(tensor)
         if self.tracer is not None:
-            item = pellucid.ops.aten.item.default
+            ops = pellucid.ops.aten
+            name = "item" if self.sees_composites else "_local_scalar_dense"
+            item = getattr(ops, name).default
             proxy = self.tracer.proxy_of(tensor)
-            args = "call_function", item, (proxy,), {}, "item"
+            args = "call_function", item, (proxy,), {}, name
             node = self.tracer.create_proxy(*args).node
             node.meta["val"] = made
             self.note(node)

@@ -257,7 +257,7 @@ def _float_arithmetic(name: str, swaps: bool) -> None:
 
     def combine(self: SymFloat, *others: Any) -> Any:
         value = plain(self, *others)
-        if value is NotImplemented or not _is_called():
+        if value is NotImplemented:
             return value
         operands = (self, *others)
         return SymFloat.of(
