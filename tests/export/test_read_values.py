@@ -2,8 +2,9 @@
 
 import io
 
-import pellucid as torch
 import pytest
+
+import pellucid as torch
 from pellucid.export import Dim, draft_export, export, load, save
 from pellucid.fx.experimental.proxy_tensor import make_fx
 from pellucid.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -95,7 +96,7 @@ def test_a_requirement_is_asserted_in_the_graph():
         "<built-in function ge>",
         "aten._assert_scalar.default",
     ]
-    with pytest.raises(RuntimeError, match="Runtime assertion failed.*u0 <= 100"):
+    with pytest.raises(RuntimeError, match=r"Runtime assertion failed.*u0 <= 100"):
         program.module()(torch.tensor(101))
 
 
@@ -141,7 +142,7 @@ def test_ranges_decide_a_condition():
     ],
 )
 def test_an_open_decision_is_refused_with_its_line(function):
-    with pytest.raises(GuardOnDataDependentSymNode, match="test_read_values.py"):
+    with pytest.raises(GuardOnDataDependentSymNode, match=r"test_read_values\.py"):
         export(Program(function), (torch.ones(3),))
 
 

@@ -21,7 +21,7 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
-from pellucid._dynamo import config, exc, utils
+from pellucid._dynamo import config, decorators, exc, utils
 from pellucid._dynamo.backends.registry import (
     list_backends,
     lookup_backend,
@@ -34,6 +34,7 @@ __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "config",
+    "decorators",
     "disable",
     "exc",
     "explain",

@@ -107,7 +107,8 @@ def _with_signature(
         )
         known[id(leaf)] = node
     placed: Any = captured.graph_module.graph if captured.graph_module else Graph()
-    for node, value in zip(placed.find_nodes(op="placeholder"), captured.inputs):
+    inputs = placed.find_nodes(op="placeholder")
+    for node, value in zip(inputs, captured.inputs, strict=True):
         if id(value) not in known:
             name = "L__self___" + own.get(id(value), node.name).replace(".", "_")
             _set(root, name, value)
@@ -172,7 +173,8 @@ def _names_of_inputs(captured: _Captured) -> dict[int, str]:
     if captured.graph_module is None:
         return {}
     nodes = captured.graph_module.graph.find_nodes(op="placeholder")
-    return {id(value): node.name for node, value in zip(nodes, captured.inputs)}
+    pairs = zip(nodes, captured.inputs, strict=True)
+    return {id(value): node.name for node, value in pairs}
 
 
 def _set(root: Module, name: str, value: Any) -> None:

@@ -138,9 +138,7 @@ class FunctionalRun(Interpreter):
         written = [named[a.name] for a in arguments if a.is_write]
         form = facts.functional_form(func)
         if form is None:
-            raise NotImplementedError(
-                f"functionalize: {func} writes to tensors and has no out-of-place form"
-            )
+            return self._write_to_copies(func, named)
         if form._schema.returns[0].alias_info:  # an in-place view: t_, squeeze_
             if any(written[0] is alias for alias in self.inputs.values()):
                 raise NotImplementedError(
@@ -159,6 +157,19 @@ class FunctionalRun(Interpreter):
             like = alias.memory.current if not alias.views else alias.read()
             alias.write(result if result.dtype == like.dtype else result.to(like.dtype))
         return written[0] if len(written) == 1 else tuple(written)
+
+    def _write_to_copies(self, func: Any, named: dict[str, Any]) -> Any:
+        """An op without an out-of-place form, such as a user's: it runs on copies."""
+        given = _read(named)
+        written = [a.name for a in func._schema.arguments if a.is_write]
+        given.update({name: _aten.clone.default(given[name]) for name in written})
+        result = func(**given)
+        for name in written:
+            named[name].write(given[name])
+        if any(returned.alias_info for returned in func._schema.returns):
+            aliases = tuple(named[name] for name in written)
+            return aliases[0] if len(aliases) == 1 else aliases
+        return _fresh(result)
 
     def _replaces(self, destination: Tensor, source: Tensor) -> bool:
         """Whether a copy of ``source`` into ``destination`` gives ``source`` itself."""

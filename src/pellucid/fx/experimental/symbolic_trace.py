@@ -30,7 +30,7 @@ from pellucid.fx.experimental.traced_reads import TracedReads
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
 from pellucid.utils._symbolic.fitting import Points, fit, fit_real
 
 
@@ -446,7 +446,8 @@ def _fill_in(
             if all(v == values[0] or v != v for v in values):
                 return float(value) if isinstance(value, float) else int(value)
             if isinstance(value, float):
-                for made, *same in zip(env.floats, *(r.floats for r in runs)):
+                others = (run.floats for run in runs)
+                for made, *same in zip(env.floats, *others, strict=False):
                     if same == values:
                         return computed.float_of(made)
                 real = fit_real(values, points)

@@ -63,7 +63,7 @@ class Points:
         self._fixed = [s.name for s in self._read if s.lower == s.upper]
 
     def _together(self, sign: int) -> list[dict[str, int]]:
-        """Points at which two numbers that are read change, as in ``split(x, [m, n])``."""
+        """Points at which two numbers that are read change: ``split(x, [m, n])``."""
         return [
             {**self.base, a.name: a.hint + step, b.name: b.hint + sign * step}
             for a, b in itertools.combinations(self._read, 2)

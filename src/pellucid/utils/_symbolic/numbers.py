@@ -3,8 +3,8 @@
 It is an int, the size of the example. Arithmetic with it gives SymInts, and a
 comparison in the program is recorded with its source line as a guard of the trace
 (``environment.py``). A number that the program reads from a tensor is unbacked: a
-comparison with it is a ``SymBool``, which is True or False only where the ranges decide.
-``SymFloat`` is a float that the program read, or computed from such.
+comparison with it is a ``SymBool``, which is True or False only where the ranges
+decide. ``SymFloat`` is a float that the program read, or computed from such.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``Reads``: the numbers that a program reads from tensors without data.
 
-A FakeTensorMode with a ShapeEnv gives a symbol for each: ``u0`` for an integer, ``zuf0``
-for a float. A program that is traced several times reads other numbers each time, so
-that what depends on them can be told (``fx/experimental/traced_reads.py``).
+A FakeTensorMode with a ShapeEnv gives a symbol for each: ``u0`` for an integer,
+``zuf0`` for a float. A program that is traced several times reads other numbers each
+time, so that what depends on them can be told (``fx/experimental/traced_reads.py``).
 """
 
 from __future__ import annotations
