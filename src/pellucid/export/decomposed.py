@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import SymBool, Tensor
 from pellucid._decomp.core_aten import (
     core_body,
     derived_decompositions,
@@ -135,8 +135,11 @@ class _Interpreter(Interpreter):
             found = self._of_table(target, args, kwargs)
             if found is not NotImplemented:
                 return found
-        if target is pellucid.ops.aten._assert_scalar.default:
-            return pellucid._check(args[0], lambda: args[1])
+        is_assertion = target is pellucid.ops.aten._assert_scalar.default
+        if is_assertion and isinstance(args[0], SymBool):
+            if not args[0].shape_env.require(args[0].guard):
+                raise RuntimeError(args[1])
+            return None
         sign = next((s for s, f in COMPARISONS.items() if f is target), None)
         if sign is not None:
             return condition(args[0], sign, args[1])

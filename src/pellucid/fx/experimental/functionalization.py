@@ -17,11 +17,11 @@ from pellucid import Tensor
 from pellucid._decomp.core_aten import falls_apart
 from pellucid._decomp.registry import unseen
 from pellucid._ops import facts
-from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
 from pellucid.fx.experimental.view_writes import Layout, View, Window, copying_form
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._python_dispatch import _first_to_see
 
 _aten = pellucid.ops.aten
 
@@ -127,9 +127,9 @@ class FunctionalRun(Interpreter):
             return self._write(target, args, kwargs)
         if schema.returns and schema.returns[0].alias_info:
             return self._see(target, args, kwargs)
-        mode = get_proxy_mode()
-        if mode is not None and falls_apart(target):  # it was recorded whole
-            return _fresh(mode.record_whole(target, _read(args), _read(kwargs)))
+        record_whole = getattr(_first_to_see(), "record_whole", None)
+        if record_whole is not None and falls_apart(target):  # it was recorded whole
+            return _fresh(record_whole(target, _read(args), _read(kwargs)))
         return _fresh(target(*_read(args), **_read(kwargs)))
 
     def _write(self, func: Any, args: Any, kwargs: Any) -> Any:

@@ -103,7 +103,7 @@ class FxNetAccNodesFinder:
         return self.acc_nodes
 
     def _gives_other(self, node: Node) -> bool:
-        """Whether a part for the CPU would read a value of it that is no tensor."""
+        """Whether a part for the CPU would read a value of it that is not a tensor."""
         users = set(node.users)
         return not is_node_output_tensor(node) and not users <= self.acc_nodes
 
