@@ -195,7 +195,8 @@ def _in_ops(
 ) -> GraphModule:
     """The same graph of ops, traced with the module's leaves as inputs."""
     leaves = pytree.tree_leaves((args, kwargs))
-    info = module.graph._codegen.pytree_info
+    codegen: Any = module.graph._codegen
+    info = codegen.pytree_info
 
     def run(*flat: Any) -> Any:
         given, keywords = pytree.tree_unflatten(list(flat), info.in_spec)

@@ -90,12 +90,12 @@ def sym_constrain_range(
     number has this range from now on.
     """
     if not isinstance(size, SymInt):
-        return pellucid.ops.aten.sym_constrain_range.default(size, min=min, max=max)
+        pellucid.ops.aten.sym_constrain_range.default(size, min=min, max=max)
+        return
     if min is not None:
         _check(condition(size, ">=", min))
     if max is not None:
         _check(condition(size, "<=", max))
-    return None
 
 
 @offered.value
@@ -105,8 +105,9 @@ def sym_constrain_range_for_size(
     """``sym_constrain_range`` of a size: ``min`` is 0 by default."""
     if not isinstance(size, SymInt):
         for_size = pellucid.ops.aten.sym_constrain_range_for_size.default
-        return for_size(size, min=min, max=max)
-    return sym_constrain_range(size, min=0 if min is None else min, max=max)
+        for_size(size, min=min, max=max)
+        return
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
 
 
 @offered.value

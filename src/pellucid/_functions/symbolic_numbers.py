@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pellucid import SymBool
 from pellucid._package.calls import offered
@@ -30,7 +30,7 @@ def sym_float(a: _Number) -> float:
 
 
 @offered.function
-def sym_not(a: bool) -> bool:
+def sym_not(a: Any) -> Any:
     """``not a``."""
     return ~a if isinstance(a, SymBool) else not a
 

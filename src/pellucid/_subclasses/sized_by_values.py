@@ -6,6 +6,7 @@ Found by running the op on a few tensors with data; called by ``fake_tensor.py``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pellucid
@@ -68,7 +69,7 @@ def _fills(args: Any, kwargs: Any) -> Iterator[Callable[[Tensor], Tensor]]:
         return pellucid.arange(count).reshape(tensor.size()).to(tensor.dtype)
 
     for number in (0, 1, 2):
-        yield lambda tensor, number=number: filled(number, tensor)
+        yield partial(filled, number)
     yield counted
 
 

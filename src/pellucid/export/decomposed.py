@@ -34,7 +34,8 @@ from pellucid.export.tracing import (
     output_specs,
 )
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
-from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
+from pellucid.fx.experimental.size_nodes import SizeError, Sizes
+from pellucid.fx.experimental.symbolic_trace import trace_specialised
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.traceback import preserve_node_meta

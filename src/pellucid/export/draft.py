@@ -19,7 +19,7 @@ from pellucid._subclasses.fake_tensor import (
 )
 from pellucid.export.exported_program import ExportedProgram
 from pellucid.export.tracing import ConstraintError, bound_of, exported
-from pellucid.fx.experimental.symbolic_trace import SizeError
+from pellucid.fx.experimental.size_nodes import SizeError
 from pellucid.nn import Module
 from pellucid.utils._symbolic.environment import (
     DerivedSize,

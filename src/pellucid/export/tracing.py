@@ -33,9 +33,8 @@ from pellucid.export.graph_signature import (
 from pellucid.func import functional_call
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.proxy_tensor import trace_once
+from pellucid.fx.experimental.size_nodes import SizeError, Sizes
 from pellucid.fx.experimental.symbolic_trace import (
-    SizeError,
-    Sizes,
     note_guards,
     specialise,
     trace_specialised,

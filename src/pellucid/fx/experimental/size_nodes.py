@@ -6,7 +6,7 @@ Called by ``symbolic_trace.py``, which finds the expressions.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pellucid
@@ -29,7 +29,7 @@ from pellucid.utils._symbolic.numbers import COMPARISONS
 Sizes = dict[tuple[int, int], Symbol | DerivedSize]
 
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "mul": operator.mul,
     "floordiv": operator.floordiv,

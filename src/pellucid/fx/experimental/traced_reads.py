@@ -46,8 +46,9 @@ class TracedReads(Reads):
             name = "item" if self.sees_composites else "_local_scalar_dense"
             item = getattr(ops, name).default
             proxy = self.tracer.proxy_of(tensor)
-            args = "call_function", item, (proxy,), {}, name
-            node = self.tracer.create_proxy(*args).node
+            node = self.tracer.create_proxy(
+                "call_function", item, (proxy,), {}, name
+            ).node
             node.meta["val"] = made
             self.note(node)
         return made

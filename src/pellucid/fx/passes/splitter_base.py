@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
-from pellucid.fx.passes.operator_support import OperatorSupportBase, get_node_target
+from pellucid.fx.passes.operator_support import OperatorSupportBase
 from pellucid.fx.passes.shape_prop import ShapeProp
 from pellucid.fx.passes.split_utils import split_by_tags
 from pellucid.fx.passes.tools_common import (
     CALLABLE_NODE_OPS,
     FxNetAccFusionsFinder,
+    get_node_target,
     is_node_output_tensor,
 )
 from pellucid.nn import Module
@@ -243,6 +244,7 @@ class _SplitterBase:
         for part in subgraphs:
             prefix = "_run_on_acc_" if part.is_acc else self.non_acc_submodule_name
             self.tags.append(f"{prefix}{len(self.tags)}")
+            node: Any
             for node in part.nodes:
                 if hasattr(node, "tag"):
                     raise FxNetSplitterInternalError(f"Node {node} was already tagged")
@@ -250,7 +252,9 @@ class _SplitterBase:
 
     def split(self, remove_tag: bool = False) -> GraphModule:
         """The module of the tagged parts."""
-        made = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
+        made: GraphModule = split_by_tags(
+            self.module, self.tags, return_tuple=self._return_tuple
+        )
         if remove_tag:
             for node in self.module.graph.nodes:
                 if hasattr(node, "tag"):
