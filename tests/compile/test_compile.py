@@ -341,3 +341,29 @@ def test_compiled_callables_are_freed():
     del target, compiled
     gc.collect()
     assert alive() is None
+
+
+COMPILERS = ({}, {"backend": "aot_eager"}, {"mode": "reduce-overhead"})
+
+
+@pytest.mark.parametrize("options", COMPILERS)
+def test_a_branch_on_identity_is_taken_in_every_call(options):
+    a, b = torch.ones(2), torch.ones(2)
+    compiled = torch.compile(lambda x, y: x + 1 if x is y else x - 1, **options)
+    for _ in range(12):
+        assert compiled(a, a).tolist() == [2, 2]
+        assert compiled(a, b).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("options", COMPILERS)
+def test_a_gradient_penalty_has_eagers_gradient(options):
+    def penalty(weight, x):
+        x = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad((x @ weight).tanh().sum(), x, create_graph=True)
+        ((slope.norm() - 1) ** 2).backward()
+
+    weight, x = torch.randn(3, 3, requires_grad=True), torch.randn(2, 3)
+    penalty(weight, x)
+    expected, weight.grad = weight.grad, None
+    torch.compile(penalty, **options)(weight, x)
+    assert torch.equal(weight.grad, expected)

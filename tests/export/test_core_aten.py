@@ -9,6 +9,7 @@ from tools.op_samples import calls
 import pellucid as torch
 from pellucid import nn
 from pellucid._decomp import core_aten_decompositions
+from pellucid._decomp.core_aten import is_core
 from pellucid._decomp.expressible import is_expressible
 from pellucid._decomp.graphs import results_of
 from pellucid.export import Dim, default_decompositions, export
@@ -64,7 +65,7 @@ def whole_ops_of(program):
     """The ops that are not in the set."""
     calls = [n.target for n in program.graph.nodes if n.op == "call_function"]
     ops = [op for op in calls if isinstance(op, torch._ops.OpOverload)]
-    return {op.name() for op in ops if torch.Tag.core not in op.tags}
+    return {op.name() for op in ops if not is_core(op)}
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -174,3 +175,37 @@ def test_an_op_is_the_ops_that_its_graph_says(kind, least):
                 torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, msg=name)
             checked.add(name)
     assert len(checked) >= least
+
+
+def test_batch_norm_returns_its_new_statistics():
+    layer, x = nn.BatchNorm2d(3), torch.randn(2, 3, 4, 4)
+    program = export(layer, (x,)).run_decompositions()
+    ops = {n.target for n in program.graph.nodes if n.op == "call_function"}
+    assert torch.ops.aten._native_batch_norm_legit_functional.default in ops
+    module = program.module()
+    torch.testing.assert_close(module(x), layer(x))
+    torch.testing.assert_close(module.running_var, layer.running_var)
+    evaluated = export(layer.eval(), (x,)).run_decompositions()
+    torch.testing.assert_close(evaluated.module()(x), layer(x))
+
+
+def test_a_composite_without_an_entry_stays_whole():
+    layer, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(2, 4)
+    table = default_decompositions()
+    del table[torch.ops.aten.linear.default]
+    for kept in (table, {}):
+        program = export(layer, (x,)).run_decompositions(kept)
+        assert "aten.linear.default" in program.graph_module.code
+        torch.testing.assert_close(program.module()(x), layer(x))
+
+
+def test_an_entry_of_the_user_replaces_a_composite():
+    layer, x = nn.Linear(4, 4), torch.randn(2, 4)
+
+    def by_product(x, weight, bias=None):
+        return torch.ops.aten.mm(x, weight.t()) - bias
+
+    program = export(layer, (x,)).run_decompositions(
+        {torch.ops.aten.linear.default: by_product}
+    )
+    torch.testing.assert_close(program.module()(x), x @ layer.weight.t() - layer.bias)

@@ -205,3 +205,16 @@ def test_absent_gradients_are_no_constants_of_a_backward_graph():
     backward = graphs[1]
     assert aten.zeros.default in targets(backward)
     assert not [n for n in backward.graph.nodes if n.op == "get_attr"]
+
+
+def test_what_a_differentiated_composite_saves_is_known_to_the_trace():
+    def gradient(x, weight):
+        y, _, _ = torch.native_batch_norm(
+            x, weight, None, torch.zeros(3), torch.ones(3), True, 0.1, 1e-5
+        )
+        return torch.autograd.grad((y**3).sum(), x)[0]
+
+    given = [torch.randn(4, 3, requires_grad=True) for _ in range(2)]
+    weight = torch.ones(3, requires_grad=True)
+    graph = make_fx(gradient)(given[0], weight)
+    torch.testing.assert_close(graph(given[1], weight), gradient(given[1], weight))

@@ -5,6 +5,7 @@ import random
 
 import pellucid as torch
 from pellucid import fx, nn
+from pellucid.fx.passes import splitter_base
 from pellucid.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from pellucid.fx.passes.operator_support import (
     OperatorSupport,
@@ -95,3 +96,63 @@ def test_support_is_declared_by_table_and_combined():
     assert chain(by_table, named).is_node_supported({}, relu)
     assert not no_floats.is_node_supported({}, relu)
     assert any_chain(no_floats, by_table).is_node_supported({}, relu)
+
+
+class Simple(OperatorSupport):
+    def is_node_supported(self, submodules, node):
+        return node.target in (torch.relu, operator.add, "sigmoid")
+
+
+def split_by_support(function, x, **settings):
+    splitter = splitter_base._SplitterBase(
+        fx.symbolic_trace(function),
+        (x,),
+        Simple(),
+        splitter_base._SplitterSettingBase(**settings),
+    )
+    return splitter.generate_split_results()
+
+
+def test_a_splitter_alternates_between_the_device_and_the_cpu(capsys):
+    x = torch.randn(4)
+
+    def function(x):
+        return torch.sin(torch.relu(x + 1)).sigmoid()
+
+    split, inputs, prefix = split_by_support(function, x)
+    names = ["_run_on_acc_0", "_run_on_cpu_1", "_run_on_acc_2"]
+    assert [name for name, _ in split.named_children()] == names == list(inputs)
+    assert prefix == "_run_on_cpu_"
+    torch.testing.assert_close(split(x), function(x))
+    large, _, _ = split_by_support(function, x, min_acc_module_size=2)
+    assert [name for name, _ in large.named_children()] == names[:2]
+    assert "Eliminating acc subgraph" in capsys.readouterr().out
+
+
+def test_only_tensors_are_exchanged_with_the_device():
+    x = torch.randn(4)
+
+    def function(x):
+        return torch.relu(x) + x.shape[0]
+
+    split, _, _ = split_by_support(function, x)
+    for name, part in split.named_children():
+        if "acc" in name:
+            assert all(n.target is torch.relu for n in calls_of(part))
+    torch.testing.assert_close(split(x), function(x))
+
+
+def calls_of(module):
+    return [n for n in module.graph.nodes if n.op.startswith("call")]
+
+
+def test_a_splitter_reports_what_the_device_runs(capsys):
+    splitter = splitter_base._SplitterBase(
+        fx.symbolic_trace(lambda x: torch.relu(x).cos()),
+        (torch.ones(2),),
+        Simple(),
+        splitter_base._SplitterSettingBase(),
+    )
+    text = splitter.node_support_preview()
+    assert "Supported node types in the model:\ntorch.relu: ((torch.float32,)" in text
+    assert "cos: ((torch.float32,), {})" in text

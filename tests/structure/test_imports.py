@@ -187,7 +187,7 @@ API = {
     },
     "fx/experimental": {
         *("_decomp", "_ops", "_subclasses", "fx", "fx/passes", "nn", "nn/utils"),
-        *("overrides", "utils", "utils/_pytree", "utils/_symbolic"),
+        *("overrides", "random", "utils", "utils/_pytree", "utils/_symbolic"),
     },
     "fx/passes": {
         *("_functions", "_ops", "_subclasses", "fx", "fx/passes/infra"),
@@ -213,7 +213,8 @@ API = {
     "_guards": {"_subclasses", "utils", "utils/_pytree"},
     "_higher_order_ops": {"_ops", "func", "utils", "utils/_pytree", "utils/_symbolic"},
     "_subclasses": {
-        *("_decomp", "_ops", "nn", "utils", "utils/_pytree", "utils/_symbolic"),
+        *("_decomp", "_library", "_ops", "nn", "utils", "utils/_pytree"),
+        *("utils/_symbolic",),
     },
     "jit": {"futures", "nn", "utils", "utils/_pytree"},
     "_jit_internal": {"futures", "jit"},
@@ -229,7 +230,8 @@ API = {
     },
     "_dynamo": {
         *("_compile", "_compile/capture", "_dynamo/backends", "_functorch"),
-        *("_ops", "nn", "overrides", "utils", "utils/_pytree"),
+        *("_ops", "fx", "fx/experimental", "nn", "overrides", "utils"),
+        *("utils/_pytree",),
     },
     "_inductor": {"_compile", "_dynamo", "export", "utils"},
     "_logging": set(),

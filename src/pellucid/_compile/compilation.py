@@ -9,6 +9,7 @@ run without one and some are tried again, so that a compiled callable is never s
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from pellucid import _C
@@ -48,6 +49,7 @@ class Compilation(_C.CompilationBase):
     def reset(self) -> None:
         """Resets the state to that before the first call."""
         self.graphs: Any = None  # passes graphs to the user's backend
+        self.forced: Compilation | None = None  # with the stance's backend
         self.calls = 0
         self.fruitless = 0
         self.pause = _SHORTEST_PAUSE
@@ -63,6 +65,9 @@ class Compilation(_C.CompilationBase):
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
+        forced = state.forced_backend()
+        if forced is not None and forced is not self.settings.backend:
+            return self._with_backend(forced).run(fn, args, kwargs)
         settings = self.settings
         records = settings.backend == "inductor" or settings.fullgraph
         takes_graphs = settings.takes_graphs
@@ -90,6 +95,12 @@ class Compilation(_C.CompilationBase):
             if _C._region_depth() == 0:
                 time = working_time() - start if trial else None
                 self._learn(before, _C._recording_counts(), time)
+
+    def _with_backend(self, backend: Any) -> Compilation:
+        if self.forced is None or self.forced.settings.backend is not backend:
+            settings = replace(self.settings, backend=backend, mode=None, options={})
+            self.forced = Compilation(self.name, settings)
+        return self.forced
 
     def _backend(self) -> Any:
         from pellucid._compile.capture.backends import Backend

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from pellucid import _C
 from pellucid._compile import state
+from pellucid._compile.callables import all_runners
+from pellucid._compile.settings import check_settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -88,7 +90,8 @@ class set_stance:
     """Sets how compiled callables run; also a context manager and a decorator.
 
     "force_eager" runs them eagerly. The other stances equal "default", since nothing is
-    ever recompiled. RuntimeError for unknown names. Example::
+    ever recompiled. ``force_backend`` is used in the place of their own backends.
+    RuntimeError for unknown names. Example::
 
         >>> import pellucid as torch
         >>> with torch.compiler.set_stance("force_eager"):
@@ -111,27 +114,31 @@ class set_stance:
         if force_backend is not None and stance != "default":
             raise RuntimeError("force_backend needs the stance 'default'")
         if force_backend is not None:
-            raise NotImplementedError(
-                "set_stance(force_backend=...) is not supported; "
-                "give the backend to torch.compile"
-            )
-        self._before = state.stance()
-        self._stance = stance
-        state.set_stance(stance)
+            check_settings(force_backend, False, None, None, None)
+        self._before = state.stance(), state.forced_backend()
+        self._own = stance, force_backend
+        self._set(self._own)
+
+    @staticmethod
+    def _set(chosen: tuple[str, Any]) -> None:
+        if chosen[1] is not state.forced_backend():
+            for runner in all_runners():
+                runner.reset()  # so that each call asks for its backend
+        state.set_stance(*chosen)
 
     def __enter__(self) -> None:
-        state.set_stance(self._stance)
+        self._set(self._own)
 
     def __exit__(self, *error: Any) -> None:
-        state.set_stance(self._before)
+        self._set(self._before)
 
     def __call__(self, fn: _F) -> _F:
-        stance = self._stance
-        state.set_stance(self._before)
+        stance, forced = self._own
+        self._set(self._before)
 
         @functools.wraps(fn)
         def with_stance(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(stance):
+            with set_stance(stance, force_backend=forced):
                 return fn(*args, **kwargs)
 
         return with_stance  # type: ignore[return-value]

@@ -21,7 +21,7 @@ STANCES: Final = (
 # For reports (diagnose): live callables, and those created during a recording.
 _in_use: Final[WeakSet[Any]] = WeakSet()
 _observers: Final[list[list[Any]]] = []
-_stance: Final[list[str]] = ["default"]
+_stance: Final[list[tuple[str, Any]]] = [("default", None)]  # and a forced backend
 _threads: Final = threading.local()
 
 
@@ -44,11 +44,16 @@ def compilations() -> Iterator[list[Any]]:
 
 
 def stance() -> str:
-    return _stance[0]
+    return _stance[0][0]
 
 
-def set_stance(name: str) -> None:
-    _stance[0] = name
+def forced_backend() -> Any:
+    """The backend that replaces every callable's own, or None."""
+    return _stance[0][1]
+
+
+def set_stance(name: str, forced_backend: Any) -> None:
+    _stance[0] = name, forced_backend
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._C._runtime.gradients import overload_of
 from pellucid._decomp.emitted import run_elements
 from pellucid._decomp.graphs import run_graph
@@ -68,8 +68,9 @@ class _Traced:
 class _Body:
     """A composite as the ops that its body calls."""
 
-    def __init__(self, record: LateRecord, body: _Rule) -> None:
-        self.schema, self.body = record.schema, body
+    def __init__(self, record: LateRecord, body: _Rule, core: _Rule | None) -> None:
+        self.schema, self.body, self.is_core = record.schema, core or body, bool(core)
+        self.is_seen = record.is_seen  # by modes, which see the others' parts
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from pellucid_compiler.declare.key import bind_arguments
@@ -123,17 +124,17 @@ def _rules() -> Iterator[tuple[OpOverload, _Rule]]:
         if intrinsic.core_body is not None:
             yield overload_of(name), intrinsic.core_body
     bodies = {
-        composite.place: composite.options.get("core_as", composite.body)
+        composite.place: (composite.body, composite.options.get("core_as"))
         for composite in all_composites()
     }
     records = late_ops(dict(REGISTRY), all_composites()).values()
     for record in (r for late in records for r in late.records):
-        if not record.is_seen or record.variant != "functional":
+        if record.variant != "functional":
             continue
         if record.body == COMPOSITE and record.named in bodies:
-            body = _Body(record, bodies[record.named])
+            body = _Body(record, *bodies[record.named])
             yield overload_of(record.schema.full_name), body
-        elif record.body == REDIRECT:
+        elif record.is_seen and record.body == REDIRECT:
             yield overload_of(record.schema.full_name), _Redirected(record)
 
 
@@ -167,7 +168,40 @@ def core_aten_decompositions() -> dict[Any, _Rule]:
         program.run_decompositions(table)
     """
     rules = derived_decompositions()
-    return {op: rule for op, rule in rules.items() if Tag.core not in op.tags}
+    return {op: rule for op, rule in rules.items() if not is_core(op)}
+
+
+def is_core(op: OpOverload) -> bool:
+    """Whether it is in the set, or the form without writes of one that is."""
+    name = op._schema.name.removeprefix("aten::")
+    of = getattr(ops.aten, name.removesuffix("_functional"), None)
+    is_form = name.endswith("_functional") and of is not None
+    return Tag.core in getattr(of if is_form else None, "default", op).tags
+
+
+def falls_apart(op: OpOverload) -> bool:
+    """Whether modes see the ops that it calls, not the op."""
+    rule = derived_decompositions().get(op)
+    seen = _C._seen_ops().get(op.name().removeprefix("aten::"))
+    is_composed = seen is not None and seen[2]
+    return is_composed or (isinstance(rule, _Body) and not rule.is_seen)
+
+
+def core_body(op: OpOverload) -> _Rule | None:
+    """The ops of Core ATen for a composite whose own body calls others."""
+    rule = derived_decompositions().get(op)
+    return rule if isinstance(rule, _Body) and rule.is_core else None
+
+
+def may_stay_whole(op: OpOverload) -> bool:
+    """Whether a program without writes and views may have this composite."""
+    returned = op._schema.returns
+    is_new = bool(returned) and all(result.alias_info is None for result in returned)
+    return (
+        is_new
+        and not op._schema.is_mutable
+        and (Tag.maybe_aliasing_or_mutating not in op.tags)
+    )
 
 
 def leaving_scans(table: Mapping[Any, _Rule]) -> dict[Any, _Rule]:

@@ -21,21 +21,24 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
-from pellucid._dynamo import config, exc, utils
+from pellucid._dynamo import config, decorators, exc, utils
 from pellucid._dynamo.backends.registry import (
     list_backends,
     lookup_backend,
     register_backend,
 )
 from pellucid._dynamo.explanation import explain
+from pellucid._dynamo.graph_export import export
 
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "config",
+    "decorators",
     "disable",
     "exc",
     "explain",
+    "export",
     "graph_break",
     "is_compiling",
     "is_dynamo_supported",

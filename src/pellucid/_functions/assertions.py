@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pellucid
-from pellucid import SymBool, Tensor
+from pellucid import SymBool, SymInt, Tensor
 from pellucid._package.calls import offered
+from pellucid.utils._symbolic.numbers import condition
 
 
 @offered.function
@@ -30,7 +31,9 @@ def _check_with(
     returns. TypeError for a condition that is not a bool, and for a message that
     cannot be called.
     """
-    if not isinstance(cond, bool | SymBool):
+    if isinstance(cond, SymBool):  # of a number that a traced program reads
+        cond = cond.shape_env.require(cond.guard)
+    if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:
         return
@@ -74,9 +77,45 @@ def _check_not_implemented(cond: Any, message: _Message = None) -> None:
 @offered.value
 def _check_is_size(i: Any, message: _Message = None, *, max: Any = None) -> None:
     """RuntimeError unless ``i`` is at least 0, and at most ``max`` if given."""
-    _check_with(RuntimeError, i >= 0, message)
+    _check_with(RuntimeError, condition(i, ">=", 0), message)
     if max is not None:
-        _check_with(RuntimeError, i <= max, message)
+        _check_with(RuntimeError, condition(i, "<=", max), message)
+
+
+@offered.value
+def sym_constrain_range(
+    size: int, *, min: int | None = None, max: int | None = None
+) -> None:
+    """RuntimeError unless the number is from ``min`` to ``max``; a traced program's
+    number has this range from now on.
+    """
+    if not isinstance(size, SymInt):
+        pellucid.ops.aten.sym_constrain_range.default(size, min=min, max=max)
+        return
+    if min is not None:
+        _check(condition(size, ">=", min))
+    if max is not None:
+        _check(condition(size, "<=", max))
+
+
+@offered.value
+def sym_constrain_range_for_size(
+    size: int, *, min: int | None = None, max: int | None = None
+) -> None:
+    """``sym_constrain_range`` of a size: ``min`` is 0 by default."""
+    if not isinstance(size, SymInt):
+        for_size = pellucid.ops.aten.sym_constrain_range_for_size.default
+        for_size(size, min=min, max=max)
+        return
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+@offered.value
+def _constrain_as_size(
+    symbol: int, min: int | None = None, max: int | None = None
+) -> None:
+    """``sym_constrain_range_for_size``."""
+    sym_constrain_range_for_size(symbol, min=min, max=max)
 
 
 @offered.value

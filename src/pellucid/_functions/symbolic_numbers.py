@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from pellucid import SymBool
 from pellucid._package.calls import offered
 
 _Number = int | float
@@ -29,9 +30,9 @@ def sym_float(a: _Number) -> float:
 
 
 @offered.function
-def sym_not(a: bool) -> bool:
+def sym_not(a: Any) -> Any:
     """``not a``."""
-    return not a
+    return ~a if isinstance(a, SymBool) else not a
 
 
 @offered.function

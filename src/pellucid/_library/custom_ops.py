@@ -65,7 +65,15 @@ class CustomOpDef:
     # ----------------------------------------------------------------- what a call runs
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        result = self._function_for(args, kwargs)(*args, **kwargs)
+        function = self._function_for(args, kwargs)
+        if _C._region_depth():  # of torch.compile, which the op is opaque to
+            before = _C._exclude_recording(True)
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                _C._exclude_recording(before)
+        else:
+            result = function(*args, **kwargs)
         _refuse_aliases(self._name, args, kwargs, result)
         if self._written:
             _count_writes(self._opoverload, self._written, args, kwargs)

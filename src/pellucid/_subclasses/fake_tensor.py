@@ -7,16 +7,21 @@ for its sizes with SymInts.
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp.registry import unseen
+from pellucid._library.fake_impl import use_context
+from pellucid._subclasses.sized_by_values import has_masks, open_sizes
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import TorchDispatchMode
-from pellucid.utils._symbolic.environment import where
+from pellucid.utils._symbolic.environment import INFINITY, where
+from pellucid.utils._symbolic.reads import Reads
 
 __all__ = [
     "DataDependentOutputException",
@@ -117,10 +122,29 @@ class FakeTensor(Tensor):
         return f"FakeTensor(..., size=({sizes}{',' if self.dim() == 1 else ''}){dtype})"
 
     def item(self) -> Any:
-        """Refused: there are no values."""
-        raise DataDependentOutputException("item()")
+        """A symbol for the element, in a mode with a ShapeEnv; refused elsewhere."""
+        reads = self.fake_mode.reads
+        if reads is None or Tensor.numel(self) != 1:
+            raise DataDependentOutputException("item()")
+        return reads.number(self)
 
-    tolist = __bool__ = __int__ = __float__ = __index__ = item
+    def tolist(self) -> Any:
+        """Symbols for the elements, as nested lists."""
+        if not self.dim():
+            return self.item()
+        return [part.tolist() for part in self.unbind(0)]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        return operator.index(self.item())
 
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: there are no values."""
@@ -166,11 +190,26 @@ def is_fake(x: Any) -> bool:
     return isinstance(x, FakeTensor)
 
 
+class _Context:
+    """What ``get_ctx`` gives functions of ``register_fake``."""
+
+    def __init__(self, reads: Reads) -> None:
+        self.reads = reads
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """A size that only the data tells, within the given range."""
+        limit = INFINITY if max is None else max
+        return self.reads.integer(lambda: None, min, limit)
+
+    new_size = create_unbacked_symint = new_dynamic_size
+
+
 class FakeTensorMode(TorchDispatchMode):
     """Within it ops run without data, and new tensors are fake.
 
     ``from_tensor`` gives the fake form of a tensor. Ops on fake and real tensors
-    together raise unless ``allow_non_fake_inputs``.
+    together raise unless ``allow_non_fake_inputs``. With a ``shape_env``, numbers that
+    are read from tensors, and sizes that depend on values, are symbols of it.
 
     Example::
 
@@ -196,6 +235,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.static_shapes = (
             shape_env is None if static_shapes is None else static_shapes
         )
+        self.reads = None if shape_env is None else Reads(shape_env)
         self.sizes_seen: list[tuple[int, ...]] = []  # of the results, in order
         self.known_sizes: list[tuple[Any, ...]] | None = None  # the same as SymInts
         self._known: dict[int, tuple[weakref.ref[Tensor], FakeTensor]] = {}
@@ -252,15 +292,20 @@ class FakeTensorMode(TorchDispatchMode):
             return tensor._meta
 
         kind, _ = _C._op_facts(func.name())
-        if pellucid.Tag.dynamic_output_shape in func.tags and kind != "loop":
-            raise DynamicOutputShapeException(func)  # a loop's bounds are known
+        is_open = pellucid.Tag.dynamic_output_shape in func.tags and kind != "loop"
+        is_open = is_open or has_masks(func, args)  # a loop's bounds are known
+        if is_open and self.reads is None:
+            raise DynamicOutputShapeException(func)
         meta_args = pytree.tree_map_only(Tensor, unwrap, args)
         meta_kwargs = pytree.tree_map_only(Tensor, unwrap, kwargs)
+        if is_open:
+            return self._sized_by_values(func, (args, kwargs), (meta_args, meta_kwargs))
         device = meta_kwargs.get("device")
         if device is not None or (not devices and _makes_tensors(func)):
             meta_kwargs["device"] = "meta"
         device = device or (devices[0] if devices else "cpu")
-        with unseen():
+        sizes = nullcontext() if self.reads is None else use_context(self._context)
+        with unseen(), sizes:
             result = func(*meta_args, **meta_kwargs)
 
         def wrap(tensor: Tensor) -> Tensor:
@@ -274,6 +319,32 @@ class FakeTensorMode(TorchDispatchMode):
             return known
 
         return pytree.tree_map_only(Tensor, wrap, result)
+
+    def _context(self, qualname: str) -> _Context:
+        assert self.reads is not None
+        return _Context(self.reads)
+
+    def _sized_by_values(self, func: Any, given: Any, meta: Any) -> Any:
+        """Results in which sizes that depend on values are symbols."""
+        assert self.reads is not None
+        device = next(x.device for x in pytree.tree_leaves(given) if is_fake(x))
+        with unseen():
+            examples, sizes = open_sizes(func, *meta)
+        known = self.reads.example_of(lambda *a, **k: [func(*a, **k)], *given)
+        shapes: list[list[Any]] = [list(example.shape) for example in examples]
+        for places, limit in sizes.values():
+            index, dim = places[0]
+            found = known and pytree.tree_leaves(known)[index].shape[dim]
+            size = self.reads.integer(lambda found=found: found, 0, limit)
+            for index, dim in places:
+                shapes[index][dim] = size
+        made = []
+        for example, shape in zip(examples, shapes, strict=True):
+            with unseen():
+                empty = pellucid.empty(shape, dtype=example.dtype, device="meta")
+            made.append(self._result(empty, device))
+            made[-1].symbolic_shape = tuple(shape)
+        return made[0] if len(made) == 1 else tuple(made)
 
     def _result(self, meta: Tensor, device: Any) -> FakeTensor:
         made = FakeTensor(self, meta, device)

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pellucid import Tensor
+import pellucid
+from pellucid import SymBool, Tensor
+from pellucid._decomp.core_aten import (
+    core_body,
+    derived_decompositions,
+    falls_apart,
+    leaving_scans,
+    may_stay_whole,
+)
+from pellucid._ops import OpOverload
 from pellucid.export.exported_program import ExportedProgram, ModuleCallEntry
 from pellucid.export.graph_signature import (
     ExportGraphSignature,
@@ -25,12 +34,14 @@ from pellucid.export.tracing import (
     output_specs,
 )
 from pellucid.fx.experimental.proxy_tensor import get_proxy_mode
-from pellucid.fx.experimental.symbolic_trace import SizeError, Sizes, trace_specialised
+from pellucid.fx.experimental.size_nodes import SizeError, Sizes
+from pellucid.fx.experimental.symbolic_trace import trace_specialised
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.fx.traceback import preserve_node_meta
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
+from pellucid.utils._symbolic.numbers import COMPARISONS, condition
 
 __all__ = ["decomposed"]
 
@@ -50,12 +61,13 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
         for s in signature.input_specs
     )
     written: dict[int, Tensor] = {}
+    rules: dict[Any, Any] = {}
 
     def run(*flat: Any) -> tuple[Any, ...]:
-        with preserve_node_meta():
+        with preserve_node_meta(), pellucid.no_grad():
             mode: Any = get_proxy_mode()
             results, new = mode.call_without_writes(
-                Interpreter(program.graph_module).run, flat
+                _Interpreter(program.graph_module, rules).run, flat
             )
         kinds = [s.kind for s in signature.input_specs]
         known = _written_inputs(signature)  # if the program has no in-place writes
@@ -69,6 +81,8 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     run.__name__ = GraphModule.__name__  # the class of the traced module
 
     def traced(table: Mapping[Any, Any]) -> GraphModule:
+        rules.clear()
+        rules.update(table)
         env, sizes = _open_sizes(program, leaves)
         return trace_specialised(
             run, values, sizes, env, decomposition_table=dict(table)
@@ -77,8 +91,6 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     try:
         graph_module = traced(table)
     except SizeError:
-        from pellucid._decomp.core_aten import leaving_scans
-
         fewer = leaving_scans(table)
         if len(fewer) == len(table):
             raise
@@ -109,6 +121,47 @@ def decomposed(program: ExportedProgram, table: Mapping[Any, Any]) -> ExportedPr
     )
 
 
+class _Interpreter(Interpreter):
+    """Runs a program so that its assertions narrow the ranges of what it reads, and its
+    composites are decomposed by the table, before they run as the ops that they call.
+    """
+
+    def __init__(self, module: GraphModule, table: Mapping[Any, Any]) -> None:
+        super().__init__(module)
+        self.table = table
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Calls the function; a comparison of a number that is read is a SymBool."""
+        if isinstance(target, OpOverload):
+            found = self._of_table(target, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        is_assertion = target is pellucid.ops.aten._assert_scalar.default
+        if is_assertion and isinstance(args[0], SymBool):
+            if not args[0].shape_env.require(args[0].guard):
+                raise RuntimeError(args[1])
+            return None
+        sign = next((s for s, f in COMPARISONS.items() if f is target), None)
+        if sign is not None:
+            return condition(args[0], sign, args[1])
+        return super().call_function(target, args, kwargs)
+
+    def _of_table(self, op: OpOverload, args: Any, kwargs: Any) -> Any:
+        """The result by the table's function, or of the op whole: it stays if the table
+        has no function for it.
+        """
+        rule, own = self.table.get(op), derived_decompositions().get(op)
+        if rule is not None and rule is not own:
+            return rule(*args, **kwargs)
+        if not falls_apart(op):
+            return NotImplemented
+        if rule is None and may_stay_whole(op):
+            mode: Any = get_proxy_mode()
+            return mode.record_whole(op, args, kwargs)
+        body = core_body(op)
+        return NotImplemented if body is None else body(*args, **kwargs)
+
+
 def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, Sizes]:
     """The symbols of the program's ranges, and the input sizes they denote."""
     offset = len(program.graph_signature.input_specs) - len(leaves)
@@ -116,6 +169,8 @@ def _open_sizes(program: ExportedProgram, leaves: list[Any]) -> tuple[ShapeEnv, 
     sizes: dict[tuple[int, int], Symbol | DerivedSize] = {}
     made: dict[str, Symbol] = {}
     for r in program.ranges:
+        if r.input is None:
+            continue
         if r.name not in made:
             size = Tensor.size(leaves[r.input])[r.dim]
             hint = (size - r.offset) // r.factor

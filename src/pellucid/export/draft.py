@@ -19,9 +19,15 @@ from pellucid._subclasses.fake_tensor import (
 )
 from pellucid.export.exported_program import ExportedProgram
 from pellucid.export.tracing import ConstraintError, bound_of, exported
-from pellucid.fx.experimental.symbolic_trace import SizeError
+from pellucid.fx.experimental.size_nodes import SizeError
 from pellucid.nn import Module
-from pellucid.utils._symbolic.environment import DerivedSize, Guard, ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import (
+    DerivedSize,
+    Guard,
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    Symbol,
+)
 
 __all__ = ["DraftExportReport", "FailureReport", "FailureType", "draft_export"]
 
@@ -148,7 +154,11 @@ def draft_export(
             if not named:
                 raise
             assumed.fix(named[0], str(error))
-        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+        except (
+            DataDependentOutputException,
+            DynamicOutputShapeException,
+            GuardOnDataDependentSymNode,
+        ) as error:
             if assumed.values_are_examples:
                 raise
             assumed.take_values(error)

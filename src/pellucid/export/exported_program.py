@@ -55,10 +55,12 @@ class ModuleCallEntry:
 
 @dataclass
 class Range:
-    """The allowed sizes of one dimension of an input."""
+    """The allowed sizes of one dimension of an input, or the values of a number that
+    the program reads from a tensor.
+    """
 
     name: str
-    input: int  # among the flat arguments
+    input: int | None  # among the flat arguments; None where it is read
     dim: int
     lower: int
     upper: int
@@ -75,9 +77,10 @@ class Range:
     def values(self) -> ValueRanges:
         """The allowed sizes."""
         low, high = (
-            self.factor * end + self.offset for end in (self.lower, self.upper)
+            end if abs(end) >= INFINITY else self.factor * end + self.offset
+            for end in (self.lower, self.upper)
         )
-        return ValueRanges(low, INFINITY if self.upper >= INFINITY else high)
+        return ValueRanges(low, high)
 
     @property
     def is_plain(self) -> bool:

@@ -46,7 +46,10 @@ _VERSION = 6
 _READABLE = (2, 3, 4, 5, 6)
 _PYTHON = {
     name: getattr(operator, name)
-    for name in ("add", "mul", "floordiv", "mod", "truediv", "pow", "getitem")
+    for name in (
+        *("add", "sub", "mul", "floordiv", "mod", "truediv", "pow", "neg", "getitem"),
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+    )
 }
 _CONTAINERS = {"tuple": tuple, "list": list, "dict": dict}
 _NAMED = ("dtype", "memory_format", "layout")

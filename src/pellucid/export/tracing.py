@@ -33,9 +33,8 @@ from pellucid.export.graph_signature import (
 from pellucid.func import functional_call
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.proxy_tensor import trace_once
+from pellucid.fx.experimental.size_nodes import SizeError, Sizes
 from pellucid.fx.experimental.symbolic_trace import (
-    SizeError,
-    Sizes,
     note_guards,
     specialise,
     trace_specialised,
@@ -156,6 +155,11 @@ def _exported(
         _range(size, index - len(names), dim)
         for (index, dim), size in sizes.items()
         if size.name in symbols
+    ]
+    ranges += [
+        Range(symbol.name, None, 0, symbol.lower, symbol.upper)
+        for symbol in env.symbols.values()
+        if symbol.is_unbacked
     ]
     constants = lift_constants(graph_module, specs, _plain_tensors(mod))
     stored = {**parameters, **buffers}
@@ -383,10 +387,14 @@ def _flat(name: str) -> str:
 
 
 def _user_names(forward: Any, args: Any, kwargs: Mapping[str, Any]) -> list[str]:
-
-    parameters = list(inspect.signature(forward).parameters.values())
-    plain = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     names: list[str] = []
+    plain: list[str] = []
+    for parameter in inspect.signature(forward).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = range(max(0, len(args) - len(plain)))
+            plain += [f"{parameter.name}_{i}" for i in rest]
+            break
+        plain.append(parameter.name)
     for name, value in [*zip(plain, args, strict=False), *kwargs.items()]:
         count = len(pytree.tree_leaves(value))
         names += [name] if count == 1 else [f"{name}_{i}" for i in range(count)]

@@ -415,7 +415,7 @@ def _function_is_impure(node: Node, impure_random: bool) -> bool:
     is_overload = isinstance(target, _C._OpOverloadBase)
     if target in _side_effectful_functions or "out" in node.kwargs:
         return True
-    if is_overload and target._schema.is_mutable:
+    if is_overload and (target._schema.is_mutable or not target._schema.returns):
         return True
     if is_overload:
         return impure_random and pellucid.Tag.nondeterministic_seeded in target.tags

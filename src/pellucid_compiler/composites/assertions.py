@@ -53,7 +53,7 @@ def assert_tensor_metadata(a, size, stride, dtype, *, device, layout):
 _RANGE = "(Scalar size, *, int? min=None, int? max=None) -> ()"
 
 
-@composite(f"sym_constrain_range{_RANGE}", method=False)
+@composite(f"sym_constrain_range{_RANGE}", **_IN_OPS)
 def sym_constrain_range(size, *, min, max):
     """Raises RuntimeError if the number is not from ``min`` to ``max``."""
     low, high = -(2**63) if min is None else min, 2**63 - 1 if max is None else max
@@ -72,7 +72,7 @@ def sym_constrain_range(size, *, min, max):
     )
 
 
-@composite(f"sym_constrain_range_for_size{_RANGE}", method=False)
+@composite(f"sym_constrain_range_for_size{_RANGE}", **_IN_OPS)
 def sym_constrain_range_for_size(size, *, min, max):
     """Raises RuntimeError if the size is not from ``min``, or 0, to ``max``."""
     require(

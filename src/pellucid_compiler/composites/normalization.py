@@ -69,10 +69,31 @@ def _by_running(x, weight, bias, running_mean, running_var, eps):
     )
 
 
+def _in_core_ops(
+    x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+):
+    """``batch_norm`` by the op of Core ATen; new running statistics are results."""
+    ops, with_weight = api.ops.aten, (x, weight, bias)
+    if running_mean is None or running_var is None:
+        settings = training, momentum, eps
+        return ops._native_batch_norm_legit.no_stats(*with_weight, *settings)[0]
+    operands = *with_weight, running_mean, running_var
+    if not training:
+        by_running = ops._native_batch_norm_legit_no_training.default
+        return by_running(*operands, momentum, eps)[0]
+    by_batch = ops._native_batch_norm_legit_functional.default
+    results = by_batch(*operands, training, momentum, eps)
+    with api.no_grad():
+        running_mean.copy_(results[3])
+        running_var.copy_(results[4])
+    return results[0]
+
+
 @composite(
     f"batch_norm({_RUNNING.format('training')}, bool cudnn_enabled) -> Tensor",
     method=False,
     tags="maybe_aliasing_or_mutating",
+    core_as=_in_core_ops,
 )
 def batch_norm(
     x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
@@ -109,6 +130,60 @@ def native_batch_norm(
         return _by_running(*operands, eps), unused, unused.clone()
     output, mean, variance = by_batch(*operands, momentum, eps)
     return output, mean.detach(), (variance.detach() + eps).rsqrt()
+
+
+_OPERANDS = "Tensor input, Tensor? weight, Tensor? bias"
+_HIDDEN = {"method": False, "function": False, "seen": True}
+
+
+@composite(
+    f"_native_batch_norm_legit({_OPERANDS}, Tensor(a!) running_mean, Tensor(b!) "
+    "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+    "Tensor)",
+    **_HIDDEN,
+    core=True,
+)
+def native_batch_norm_legit(*operands):
+    """``native_batch_norm`` with running statistics."""
+    return api.native_batch_norm(*operands)
+
+
+@composite(
+    f"_native_batch_norm_legit.no_stats({_OPERANDS}, bool training, float momentum, "
+    "float eps) -> (Tensor, Tensor, Tensor)",
+    **_HIDDEN,
+    core=True,
+)
+def native_batch_norm_without_stats(x, weight, bias, training, momentum, eps):
+    """``native_batch_norm`` without running statistics."""
+    return api.native_batch_norm(x, weight, bias, None, None, training, momentum, eps)
+
+
+@composite(
+    f"_native_batch_norm_legit_no_training({_OPERANDS}, Tensor running_mean, Tensor "
+    "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    **_HIDDEN,
+    core=True,
+)
+def native_batch_norm_no_training(
+    x, weight, bias, running_mean, running_var, momentum, eps
+):
+    """``native_batch_norm`` by the running statistics; the others are empty."""
+    operands = x, weight, bias, running_mean, running_var
+    return _by_running(*operands, eps), x.new_empty(0), x.new_empty(0)
+
+
+@composite(
+    f"_native_batch_norm_legit_functional({_OPERANDS}, Tensor running_mean, Tensor "
+    "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+    "Tensor, Tensor running_mean_out, Tensor running_var_out)",
+    **_HIDDEN,
+)
+def native_batch_norm_functional(x, weight, bias, running_mean, running_var, *settings):
+    """``native_batch_norm``, and the new running statistics."""
+    running = running_mean.clone(), running_var.clone()
+    results = api.native_batch_norm(x, weight, bias, *running, *settings)
+    return *results, *running
 
 
 @composite(

@@ -10,6 +10,12 @@ from pellucid_compiler.composites import api, composite, require
 _IN_OPS = {"method": False, "function": False}
 
 
+@composite(
+    "_local_scalar_dense(Tensor self) -> Scalar",
+    **_IN_OPS,
+    tags="data_dependent_output",
+    core=True,
+)
 @composite("item(Tensor self) -> Scalar", **_IN_OPS, tags="data_dependent_output")
 @composite("ScalarImplicit(Tensor a) -> Scalar", **_IN_OPS)
 def item(x):

@@ -104,7 +104,9 @@ def _trace(
         given.append(value)
     pre_dispatch = mode._dispatch_key is not None
     inner = type(mode)(tracer, mode.decomposition_table, pre_dispatch=pre_dispatch)
-    with mode.paused(), fakes or contextlib.nullcontext(), inner:
+    inner.reads = mode.reads
+    reading = mode.reads.recorded_by(tracer) if mode.reads else contextlib.nullcontext()
+    with mode.paused(), fakes or contextlib.nullcontext(), inner, reading:
         result = function(*given)
     results, spec = pytree.tree_flatten(result)
     returned = [tracer.proxy_of(x) if isinstance(x, Tensor) else x for x in results]

@@ -14,12 +14,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._decomp.core_aten import falls_apart
 from pellucid._decomp.registry import unseen
 from pellucid._ops import facts
 from pellucid.fx.experimental.view_writes import Layout, View, Window, copying_form
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.interpreter import Interpreter
 from pellucid.utils import _pytree as pytree
+from pellucid.utils._python_dispatch import _first_to_see
 
 _aten = pellucid.ops.aten
 
@@ -125,6 +127,9 @@ class FunctionalRun(Interpreter):
             return self._write(target, args, kwargs)
         if schema.returns and schema.returns[0].alias_info:
             return self._see(target, args, kwargs)
+        record_whole = getattr(_first_to_see(), "record_whole", None)
+        if record_whole is not None and falls_apart(target):  # it was recorded whole
+            return _fresh(record_whole(target, _read(args), _read(kwargs)))
         return _fresh(target(*_read(args), **_read(kwargs)))
 
     def _write(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -133,9 +138,7 @@ class FunctionalRun(Interpreter):
         written = [named[a.name] for a in arguments if a.is_write]
         form = facts.functional_form(func)
         if form is None:
-            raise NotImplementedError(
-                f"functionalize: {func} writes to tensors and has no out-of-place form"
-            )
+            return self._write_to_copies(func, named)
         if form._schema.returns[0].alias_info:  # an in-place view: t_, squeeze_
             if any(written[0] is alias for alias in self.inputs.values()):
                 raise NotImplementedError(
@@ -145,12 +148,39 @@ class FunctionalRun(Interpreter):
         names = [a.name for a in form._schema.arguments]
         given = _read({name: named[name] for name in names if name in named})
         positional = [given.pop(a.name) for a in arguments[: len(args)] if not a.is_out]
-        found = form(*positional, **given)
+        if func is _aten.copy_.default and self._replaces(*positional[:2]):
+            found = positional[1]
+        else:
+            found = form(*positional, **given)
         results = found if isinstance(found, tuple | list) else (found,)
         for alias, result in zip(written, results, strict=True):
             like = alias.memory.current if not alias.views else alias.read()
             alias.write(result if result.dtype == like.dtype else result.to(like.dtype))
         return written[0] if len(written) == 1 else tuple(written)
+
+    def _write_to_copies(self, func: Any, named: dict[str, Any]) -> Any:
+        """An op without an out-of-place form, such as a user's: it runs on copies."""
+        given = _read(named)
+        written = [a.name for a in func._schema.arguments if a.is_write]
+        given.update({name: _aten.clone.default(given[name]) for name in written})
+        result = func(**given)
+        for name in written:
+            named[name].write(given[name])
+        if any(returned.alias_info for returned in func._schema.returns):
+            aliases = tuple(named[name] for name in written)
+            return aliases[0] if len(aliases) == 1 else aliases
+        return _fresh(result)
+
+    def _replaces(self, destination: Tensor, source: Tensor) -> bool:
+        """Whether a copy of ``source`` into ``destination`` gives ``source`` itself."""
+        return (
+            id(source) not in self.inputs
+            and all(
+                getattr(destination, fact) == getattr(source, fact)
+                for fact in ("shape", "dtype", "device")
+            )
+            and destination.stride() == source.stride()
+        )
 
     def _see(self, func: Any, args: Any, kwargs: Any) -> Any:
         whole, *rest = args

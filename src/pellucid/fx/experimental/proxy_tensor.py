@@ -13,16 +13,23 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from pellucid.fx import traceback as fx_traceback
 from pellucid.fx.experimental import function_graphs
 from pellucid.fx.experimental.called_functions import CalledFunctions
 from pellucid.fx.experimental.module_stack import ModuleStack
 from pellucid.fx.experimental.op_tracer import PythonKeyTracer
+from pellucid.fx.experimental.traced_reads import TracedReads
 from pellucid.fx.experimental.view_writes import Layout
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node
@@ -63,6 +70,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.tracer = tracer
         self.decomposition_table = dict(decomposition_table or {})
         self.enable_tracing = True
+        self.reads: TracedReads | None = None
         self._stand_ins: list[tuple[Tensor, Any]] = []  # copies, and their sources
 
     def __torch_dispatch__(
@@ -81,7 +89,23 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 result = decomposition(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        if self._is_taken_apart(func, args, kwargs):
+            from pellucid._decomp.core_aten import derived_decompositions
+
+            with self:
+                return derived_decompositions()[func](*args, **kwargs)
         return self._record(func, args, kwargs)
+
+    def _is_taken_apart(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether it is a composite that is differentiated: what its ops save for the
+        backward pass must be known to the trace.
+        """
+        if self._dispatch_key is not None or not pellucid.is_grad_enabled():
+            return False
+        if _C._op_facts(func.name())[0] != "composite":
+            return False
+        leaves = pytree.tree_leaves((args, kwargs))
+        return any(isinstance(x, Tensor) and x.requires_grad for x in leaves)
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if func is _CONTIGUOUS and args[0].is_contiguous(**kwargs):
@@ -95,7 +119,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             self._stand_ins.append((args[0], result))
             return result
         proxied = pytree.tree_map_only(Tensor, tracer.proxy_of, (args, kwargs))
-        result = func(*args, **kwargs)
+        reading = self.reads.recorded_by(None) if self.reads else nullcontext()
+        with self.paused(), reading:
+            result = func(*args, **kwargs)
         name = func._opname if hasattr(func, "_opname") else None
         name = tracer.graph._target_to_str(name) if name else None
         node_proxy = tracer.create_proxy(
@@ -103,7 +129,15 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         )
         _note_stack(node_proxy.node)
         self._note_results(result, node_proxy)
+        if self.reads:
+            self.reads.note(node_proxy.node)
         return result
+
+    def record_whole(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Calls and records an op that modes would see as the ops that it calls."""
+        return self._record(func, args, kwargs)
 
     # For higher-order ops (``_higher_order_ops``).
 
@@ -153,7 +187,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         def trace(*given: Any) -> GraphModule:
             with self.paused():
                 if any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(given)):
-                    return trace_once(f, _copies(given), None)
+                    reads = self.reads
+                    with reads.again() if reads else nullcontext():
+                        return trace_once(f, _copies(given), None, reads=reads)
                 return trace_once(f, given, FakeTensorMode())
 
         return trace
@@ -220,7 +256,7 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """A scope in which ops run without being recorded."""
     mode = get_proxy_mode()
-    with mode.paused() if mode is not None else contextlib.nullcontext():
+    with mode.paused() if mode is not None else nullcontext():
         yield
 
 
@@ -264,10 +300,15 @@ def make_fx(
             from pellucid.fx.experimental.symbolic_trace import trace_all_sizes
 
             return trace_all_sizes(f, args, **options)
-        mode = None
-        if tracing_mode == "fake":
-            mode = FakeTensorMode(allow_non_fake_inputs=_allow_non_fake_inputs)
-        return trace_once(f, args, mode, **options)
+        if tracing_mode == "real":
+            return trace_once(f, args, None, **options)
+        mode = FakeTensorMode(allow_non_fake_inputs=_allow_non_fake_inputs)
+        try:
+            return trace_once(f, args, mode, **options)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            from pellucid.fx.experimental.symbolic_trace import trace_fake
+
+            return trace_fake(f, args, **options)
 
     return trace
 
@@ -280,8 +321,11 @@ def trace_once(
     decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
     pre_dispatch: bool = False,
     modules: ModuleStack | None = None,
+    reads: TracedReads | None = None,
 ) -> GraphModule:
-    """Traces one run of ``f``. ``modules``: modules whose calls the nodes record."""
+    """Traces one run of ``f``. ``modules``: modules whose calls the nodes record;
+    ``reads``: what the program reads from tensors.
+    """
     tracer = PythonKeyTracer()
     leaves, spec = pytree.tree_flatten(args)
     if fake_mode is not None:
@@ -300,10 +344,14 @@ def trace_once(
     proxy_mode = ProxyTorchDispatchMode(
         tracer, decomposition_table, pre_dispatch=pre_dispatch
     )
-    nothing: Any = contextlib.nullcontext()
+    nothing: Any = nullcontext()
+    proxy_mode.reads = reads
+    if reads is not None:
+        reads.sees_composites = pre_dispatch
     calls = modules.followed(tracer) if modules else nothing
+    reading = reads.recorded_by(tracer) if reads else nothing
     functions = CalledFunctions(tracer) if pre_dispatch else nothing
-    with fake_mode or nothing, proxy_mode, functions, calls:
+    with fake_mode or nothing, proxy_mode, functions, calls, reading:
         result = f(*pytree.tree_unflatten(leaves, spec))
     returned = pytree.tree_map_only(Tensor, tracer.proxy_of, result)
     tracer.create_node("output", "output", (tracer.create_arg(returned),), {})

@@ -4,45 +4,34 @@ If the traces make the same calls, every number in them is fitted by an expressi
 the sizes (``utils/_symbolic/fitting.py``), which the graph computes. A last trace runs
 with these expressions as SymInts, so that the program's comparisons become guards with
 their source lines. If the traces differ, the error names the line.
+
+Numbers that the program reads from tensors are symbols, too (``traced_reads.py``). A
+trace that fails for other values of them is left out: the graph's ops fail then as the
+program's do. What the program requires of them is asserted in the graph.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pellucid
-from pellucid import Tensor
+from pellucid import SymFloat, SymInt, Tensor
 from pellucid._decomp.registry import unseen
 from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from pellucid.fx.experimental.proxy_tensor import trace_once
-from pellucid.fx.graph import Graph
+from pellucid.fx.experimental.size_nodes import (
+    ComputedSizes,
+    SizeError,
+    Sizes,
+    function_at,
+)
+from pellucid.fx.experimental.traced_reads import TracedReads
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import DerivedSize, ShapeEnv, Symbol
-from pellucid.utils._symbolic.expressions import Expr
-from pellucid.utils._symbolic.fitting import Points, Real, fit, fit_real
-
-# By (index of the input, dimension).
-Sizes = dict[tuple[int, int], Symbol | DerivedSize]
-_OPERATORS = {
-    "add": operator.add,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "truediv": operator.truediv,
-    "pow": operator.pow,
-}
-
-
-class SizeError(RuntimeError):
-    """The program takes another path for other values of these symbols."""
-
-    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.names = list(names)
+from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
+from pellucid.utils._symbolic.fitting import Points, fit, fit_real
 
 
 def trace_all_sizes(
@@ -67,7 +56,17 @@ def trace_all_sizes(
                     by_size[size] = env.new_symbol(size, source, lower=2)
                     by_size[size].is_optional = True
                 sizes[index, dim] = by_size[size]
-    return trace_specialised(f, args, sizes, env, **options)
+    return trace_specialised(f, args, sizes, env, asserts_reads=False, **options)
+
+
+def trace_fake(
+    f: Callable[..., Any], args: tuple[Any, ...], **options: Any
+) -> GraphModule:
+    """The graph for the example's sizes, in which what is read from tensors is open.
+
+    Called by ``make_fx(f, tracing_mode="fake")``.
+    """
+    return trace_symbolic(f, args, {}, ShapeEnv(), asserts_reads=False, **options)
 
 
 def trace_specialised(
@@ -138,9 +137,10 @@ def _runs_with(
     """Whether the program runs where these symbols are one more than in the example."""
     point = {s.name: s.hint + (s in group) for s in _symbols(sizes)}
     mode = FakeTensorMode(shape_env=env)
+    plain = {key: v for key, v in options.items() if key != "asserts_reads"}
     try:
         with env.suppress_guards():
-            trace_once(f, _inputs(args, sizes, mode, point), mode, **options)
+            trace_once(f, _inputs(args, sizes, mode, point), mode, **plain)
     except Exception:
         return False
     return True
@@ -171,10 +171,10 @@ def trace_symbolic(
     If the program converts a size to a plain number (``int(n)``, ``n / 2``), decisions
     based on it are not recorded, so it is traced at many more sizes.
     """
-    final = _traced(f, args, sizes, env, options)
+    final = _traced(f, args, sizes, env, **options)
     if env.plain_uses:
         try:
-            final = _traced(f, args, sizes, env, options, thorough=True)
+            final = _traced(f, args, sizes, env, **options, thorough=True)
         except SizeError as error:
             place = f"A size is taken as a plain number at\n    {env.plain_uses[0]}"
             raise SizeError(f"{error}\n{place}", error.names) from error
@@ -186,34 +186,96 @@ def _traced(
     args: tuple[Any, ...],
     sizes: Sizes,
     env: ShapeEnv,
-    options: dict[str, Any],
     *,
     thorough: bool = False,
+    asserts_reads: bool = True,
+    **options: Any,
 ) -> GraphModule:
-    points = Points(_symbols(sizes), {}, thorough)
-    traces, seen = [], []
-    for point in points.all:
-        mode = FakeTensorMode(shape_env=env)
-        given = _inputs(args, sizes, mode, point)
+    env.forget_reads()
+    reads = TracedReads(env, pytree.tree_leaves(args))
+    reads.are_asserted = asserts_reads
+    options = {**options, "reads": reads}
+    base = _base_trace(f, args, sizes, env, options)
+    points = Points([*_symbols(sizes), *reads.symbols], {}, thorough)
+    if base.floats:
+        points.repeat()
+    runs = [base]
+    for point in points.all[1:]:
         try:
-            traces.append(trace_once(f, given, mode, **options))
+            run = _run(f, args, sizes, env, point, len(runs), options)
+            _compare(base.graph, run.graph, points.base, point)
         except Exception as error:
-            if not traces:
+            is_other = any(point[s.name] != s.hint for s in reads.symbols)
+            if is_other or env.is_unmet:
+                points.leave_out(point)
+                continue
+            if isinstance(error, SizeError):
                 raise
             message = _at_other_size(points.base, point, error)
             raise SizeError(message, _names(points.base, point)) from error
-        seen.append(mode.sizes_seen)
-        if len(traces) > 1:
-            _compare(traces[0], traces[-1], points.base, point)
+        runs.append(run)
+    points.require_variation()
     mode = FakeTensorMode(shape_env=env)
-    mode.known_sizes = _fitted(seen, points, env, traces[0])
+    mode.reads = reads
+    mode.known_sizes = _fitted(runs, points, env)
     given = _inputs(args, sizes, mode, points.base, env)
+    reads.begin(points.base, 0)
     final = trace_once(f, given, mode, **options)
-    _fill_in(final, traces, points, sizes, env)
+    points.imply_ranges()
+    _fill_in(final, runs, points, sizes, reads)
     if not options.get("pre_dispatch"):  # keep all calls of the program, used or not
         _drop_unused(final)
     final.shape_env = env
     return final
+
+
+class _Run(NamedTuple):
+    """One trace, and the numbers of it."""
+
+    graph: GraphModule
+    sizes: list[tuple[int, ...]]  # of all results
+    floats: list[float]  # that the program read, or computed from such
+    reads: dict[str, Node]
+
+
+def _base_trace(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    options: dict[str, Any],
+) -> _Run:
+    """The trace at the example's sizes, with the numbers that the example has, unless
+    these are 0 or 1 and the program runs with others.
+    """
+    base = {symbol.name: symbol.hint for symbol in _symbols(sizes)}
+    reads: TracedReads = options["reads"]
+    try:
+        return _run(f, args, sizes, env, base, 0, options)
+    except Exception:  # of whatever kind the program raises
+        if not reads.is_altered:
+            raise
+        env.forget_reads()
+        reads.restart()
+        return _run(f, args, sizes, env, base, 0, options)
+
+
+def _run(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    point: Mapping[str, int],
+    number: int,
+    options: dict[str, Any],
+) -> _Run:
+    mode = FakeTensorMode(shape_env=env)
+    reads: TracedReads = options["reads"]
+    mode.reads = reads
+    reads.begin(point, number)
+    graph = trace_once(f, _inputs(args, sizes, mode, point), mode, **options)
+    floats = [float(x) for x in env.floats]
+    return _Run(graph, mode.sizes_seen, floats, dict(reads.nodes))
 
 
 def _symbols(sizes: Sizes) -> list[Symbol]:
@@ -228,8 +290,13 @@ def note_guards(
     **options: Any,
 ) -> None:
     """Runs ``f`` once, so that ``env`` records its comparisons of the inputs' sizes."""
+    env.forget_reads()
+    options["reads"] = TracedReads(env, pytree.tree_leaves(args))
+    _base_trace(f, args, sizes, env, options)
     mode = FakeTensorMode(shape_env=env)
+    mode.reads = options["reads"]
     base = {symbol.name: symbol.hint for symbol in _symbols(sizes)}
+    mode.reads.begin(base, 0)
     trace_once(f, _inputs(args, sizes, mode, base, env), mode, **options)
 
 
@@ -274,20 +341,12 @@ def _compare(
     for first, second in pairs:
         if first.op != second.op or first.target != second.target:
             raise SizeError(_difference(first, second, point, at), _names(point, at))
-        functions = _function_at(base, first), _function_at(other, second)
+        functions = function_at(base, first), function_at(other, second)
         if functions[0] is not None and functions[1] is not None:
             _compare(functions[0], functions[1], point, at)
     if len(base.graph.nodes) != len(other.graph.nodes):
         first, second = pairs[-1]
         raise SizeError(_difference(first, second, point, at), _names(point, at))
-
-
-def _function_at(module: GraphModule, node: Node) -> GraphModule | None:
-    """The subgraph that the node reads: of a branch or a loop's body."""
-    if node.op != "get_attr":
-        return None
-    found = getattr(module, str(node.target), None)
-    return found if isinstance(found, GraphModule) else None
 
 
 def _changed(base: Mapping[str, int], other: Mapping[str, int]) -> str:
@@ -319,12 +378,26 @@ def _at_other_size(base: Any, at: Any, error: Exception) -> str:
     )
 
 
-def _fitted(
-    seen: Sequence[list[tuple[int, ...]]], points: Points, env: ShapeEnv, trace: Any
+def _fitted(runs: list[_Run], points: Points, env: ShapeEnv) -> list[tuple[Any, ...]]:
+    """The sizes of all results as SymInts. Where that needs numbers that are read not
+    to be negative, runs in which they are are left out.
+    """
+    try:
+        return _fitted_sizes(runs, points, env)
+    except SizeError:
+        negative = points.leave_out_negative()
+        if not negative:
+            raise
+        for place in reversed(negative):
+            del runs[place]
+        return _fitted_sizes(runs, points, env)
+
+
+def _fitted_sizes(
+    runs: Sequence[_Run], points: Points, env: ShapeEnv
 ) -> list[tuple[Any, ...]]:
-    """The sizes of all results as SymInts."""
     fitted = []
-    for shapes in zip(*seen, strict=True):
+    for shapes in zip(*(run.sizes for run in runs), strict=True):
         dims = []
         for values in zip(*shapes, strict=True):
             expr = fit(values, points)
@@ -344,87 +417,26 @@ def _unknown(values: Sequence[int], points: Points, node: Node | None = None) ->
     return f"No expression of the sizes gives this number: {shown}, ...{place}"
 
 
-class _Computed:
-    """Nodes that compute expressions of sizes, each only once."""
-
-    def __init__(self, graph: Graph, sizes: Sizes) -> None:
-        self.graph = graph
-        self.made: dict[Any, Node] = {}
-        self.inputs = graph.find_nodes(op="placeholder")
-        known = sorted(  # the last one assigned wins: a plain size, if there is one
-            reversed(list(sizes.items())), key=lambda item: item[1] is item[1].root
-        )
-        self.sources = {size.name: (place, size) for place, size in known}
-        self.last = self.inputs[-1] if self.inputs else None
-
-    def node_of(self, expr: Expr, env: ShapeEnv) -> Any:
-        """The node of an expression, inserted after the inputs."""
-        symbols = {name: self._symbol(name, env) for name in sorted(expr.free_symbols)}
-        return expr.evaluate(symbols, lambda op, a, b: self._apply(op, a, b))
-
-    def real_of(self, real: Real, env: ShapeEnv) -> Any:
-        """The node of a float computed from an expression."""
-        operands = (
-            self.node_of(x, env) if isinstance(x, Expr) else x
-            for x in (real.left, real.right)
-        )
-        return self._apply(real.operator, *operands)
-
-    def _symbol(self, name: str, env: ShapeEnv) -> Node:
-        if name not in self.made:
-            if name not in self.sources:
-                raise SizeError(
-                    f"A function of this graph needs the size {name}, which none of "
-                    "the tensors that it is given has.\nGive it a tensor of this size."
-                )
-            (index, dim), size = self.sources[name]
-            sym_size = pellucid.ops.aten.sym_size.int
-            node = self._insert(sym_size, (self.inputs[index], dim))
-            node.meta["val"] = env.int_of(size)
-            if isinstance(size, DerivedSize):
-                if size.offset:
-                    node = self._apply("add", node, -size.offset)
-                if size.factor > 1:
-                    node = self._apply("floordiv", node, size.factor)
-            self.made[name] = node
-        found: Node = self.made[name]
-        return found
-
-    def _apply(self, op: str, a: Any, b: Any) -> Any:
-        if not isinstance(a, Node) and not isinstance(b, Node):
-            return _OPERATORS[op](a, b)
-        key = (op, a, b)
-        if key not in self.made:
-            node = self._insert(_OPERATORS[op], (a, b))
-            values = [v.meta["val"] if isinstance(v, Node) else v for v in (a, b)]
-            node.meta["val"] = _OPERATORS[op](*values)
-            self.made[key] = node
-        return self.made[key]
-
-    def _insert(self, target: Any, args: tuple[Any, ...]) -> Node:
-        with self.graph.inserting_after(self.last):
-            self.last = self.graph.call_function(target, args)
-        return self.last
-
-
 def _fill_in(
     final: GraphModule,
-    traces: Sequence[GraphModule],
+    runs: Sequence[_Run],
     points: Points,
     sizes: Sizes,
-    env: ShapeEnv,
+    reads: TracedReads,
 ) -> None:
-    """Replaces numbers that depend on sizes by the nodes that compute them, also in
-    subgraphs.
+    """Replaces numbers that depend on sizes, or on what is read, by the nodes that
+    compute them, also in subgraphs; asserts what is required of the latter.
     """
-    graph = final.graph
-    computed = _Computed(graph, sizes)
+    graph, env = final.graph, reads.env
+    computed = ComputedSizes(graph, sizes, env, _places_of_reads(runs, points, reads))
     nodes = list(graph.nodes)
-    for node, *others in zip(nodes, *(t.graph.nodes for t in traces), strict=True):
-        function = _function_at(final, node)
+    for node, *others in zip(nodes, *(r.graph.graph.nodes for r in runs), strict=True):
+        function = function_at(final, node)
         if function is not None:
-            alike = [getattr(trace, str(node.target)) for trace in traces]
-            _fill_in(function, alike, points, _sizes_of(function, env), env)
+            alike = [
+                run._replace(graph=getattr(run.graph, str(node.target))) for run in runs
+            ]
+            _fill_in(function, alike, points, _sizes_of(function, env), reads)
         numbers = [iter(_numbers(other)) for other in others]
 
         def replace(value: Any, numbers: Any = numbers, node: Node = node) -> Any:
@@ -432,25 +444,61 @@ def _fill_in(
                 return value
             values = [next(n) for n in numbers]
             if all(v == values[0] or v != v for v in values):
-                return value if type(value) is float else int(value)
-            if type(value) is float:
+                return float(value) if isinstance(value, float) else int(value)
+            if isinstance(value, float):
+                others = (run.floats for run in runs)
+                for made, *same in zip(env.floats, *others, strict=False):
+                    if same == values:
+                        return computed.float_of(made)
                 real = fit_real(values, points)
                 if real is not None:
-                    return computed.real_of(real, env)
+                    return computed.real_of(real)
             else:
                 expr = fit(values, points)
                 if expr is not None:
-                    return computed.node_of(expr, env)
+                    return computed.node_of(expr)
             raise SizeError(_unknown(values, points, node), list(points.base))
 
         if node.op in ("call_function", "output"):
             node.args = map_aggregate(node.args, replace)
             node.kwargs = map_aggregate(node.kwargs, replace)
+    own = [s for s in reads.symbols if reads.nodes[s.name].graph is graph]
+    if reads.are_asserted:
+        computed.assert_ranges(own)
     final.recompile()
 
 
+def _places_of_reads(
+    runs: Sequence[_Run], points: Points, reads: TracedReads
+) -> dict[str, tuple[Node, list[int]]]:
+    """By symbol, the node that read it and where: [] for its value, else (result,)
+    dimension.
+    """
+    places = {}
+    for name, node in reads.nodes.items():
+        if not _is_number(node.meta["val"]):
+            shapes = [pytree.tree_leaves(r.reads[name].meta["val"]) for r in runs]
+            found = (
+                (index, dim)
+                for index, tensor in enumerate(shapes[0])
+                for dim in range(tensor.dim())
+                if all(
+                    Tensor.size(s[index])[dim] == point[name]
+                    for s, point in zip(shapes, points.all, strict=True)
+                )
+            )
+            place = next(found, None)
+            if place is None:
+                continue  # a step inside the call, on which its results do not depend
+            is_one = isinstance(node.meta["val"], Tensor)
+            places[name] = node, list(place[1:] if is_one else place)
+        else:
+            places[name] = node, []
+    return places
+
+
 def _drop_unused(module: GraphModule) -> None:
-    for function in filter(None, (_function_at(module, n) for n in module.graph.nodes)):
+    for function in filter(None, (function_at(module, n) for n in module.graph.nodes)):
         _drop_unused(function)
     module.graph.eliminate_dead_code()
     module.recompile()
@@ -469,7 +517,7 @@ def _sizes_of(function: GraphModule, env: ShapeEnv) -> Sizes:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) or isinstance(value, pellucid.SymInt)
+    return type(value) in (int, float) or isinstance(value, SymInt | SymFloat)
 
 
 def _numbers(node: Node) -> list[Any]:
@@ -477,7 +525,7 @@ def _numbers(node: Node) -> list[Any]:
 
     def note(value: Any) -> Any:
         if _is_number(value):
-            found.append(value if type(value) is float else int(value))
+            found.append((float if isinstance(value, float) else int)(value))
         return value
 
     map_aggregate(node.args, note)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import linecache
+import math
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
-from pellucid.utils._symbolic.expressions import Expr
-from pellucid.utils._symbolic.numbers import SymInt, expression_of, make
+from pellucid.utils._symbolic.expressions import Atom, Expr
+from pellucid.utils._symbolic.numbers import SymFloat, SymInt, expression_of, make
 
+_MIRRORED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 INFINITY = sys.maxsize - 1  # the greatest size that a range without a maximum allows
 
@@ -29,6 +31,7 @@ class Symbol:
     upper: int = INFINITY
     is_optional: bool = False  # becomes a number if specialised
     is_inferred: bool = False  # equals another one where the program needs that
+    is_unbacked: bool = False  # the program reads it from a tensor
 
     @property
     def expr(self) -> Expr:
@@ -65,6 +68,10 @@ class DerivedSize:
         return self.factor * self.root.hint + self.offset
 
 
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A program decides by a number that it reads from a tensor."""
+
+
 @dataclass
 class Guard:
     """A guard: a condition on which the program's path depends, and its source line."""
@@ -92,6 +99,16 @@ class Guard:
         """The condition's text."""
         return str(self)
 
+    def opposite(self) -> Guard:
+        """The condition that holds where this one does not."""
+        sign = _OPPOSITE[self.sign]
+        return Guard(self.left, sign, self.right, self.place, self.stack)
+
+    @property
+    def free_symbols(self) -> set[str]:
+        """The names of the symbols that occur."""
+        return self.left.free_symbols | self.right.free_symbols
+
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"
 
@@ -106,6 +123,10 @@ class ShapeEnv:
         self._seen: set[str] = set()
         self._is_noting = True
         self.settings = settings
+        self.deferred: list[Guard] = []  # on numbers that are read: checked in a run
+        self.floats: list[SymFloat] = []  # read, or computed from such, in order
+        self.point: Mapping[str, int] = {}  # the values in this run, if not the hints
+        self.is_unmet = False  # whether one of these is not what the program requires
 
     @property
     def var_to_val(self) -> dict[str, int]:
@@ -130,11 +151,93 @@ class ShapeEnv:
         made = self.symbols[name] = Symbol(name, hint, source, lower, upper)
         return made
 
+    def new_unbacked(self, hint: int, lower: int = -INFINITY) -> Symbol:
+        """A symbol, ``u0``, ``u1``, ..., for a number that is read from a tensor."""
+        count = sum(symbol.is_unbacked for symbol in self.symbols.values())
+        made = self.new_symbol(hint, "a number that is read", lower, name=f"u{count}")
+        made.is_unbacked = True
+        return made
+
     def create_unbacked_symint(self) -> Any:
-        """Refused: the size must be known from inputs."""
-        raise NotImplementedError(
-            "sizes that depend on values have no symbols: pad to a fixed size, or give "
-            "the size as an argument"
+        """A number that no input has; an example is 2."""
+        return self.int_of(self.new_unbacked(2))
+
+    def create_unbacked_symfloat(self) -> Any:
+        """Like ``create_unbacked_symint``, a float."""
+        count = sum(made.operands[0] == "symbol" for made in self.floats)
+        return SymFloat.of(0.5, self, "symbol", f"zuf{count}")
+
+    def is_unbacked(self, expr: Expr) -> bool:
+        """Whether a number that is read occurs in the expression."""
+        return any(
+            name in self.symbols and self.symbols[name].is_unbacked
+            for name in expr.free_symbols
+        )
+
+    def condition(self, left: Expr, sign: str, right: Any) -> Guard:
+        """The condition, at the program's line."""
+        return Guard(left, sign, expression_of(right), *where())
+
+    def decided(self, guard: Guard) -> bool | None:
+        """Whether it holds by the ranges and by what was required; None if open."""
+        if any(str(guard) == str(known) for known in self.deferred):
+            return True
+        if any(str(guard.opposite()) == str(known) for known in self.deferred):
+            return False
+        low, high = self.bounds(guard.left - guard.right)
+        if guard.sign in ("==", "!="):
+            answer = False if low > 0 or high < 0 else None
+            answer = True if low == high == 0 else answer
+            return answer if guard.sign == "==" or answer is None else not answer
+        if guard.sign in (">", "<="):
+            answer = True if low > 0 else False if high <= 0 else None
+            return answer if guard.sign == ">" or answer is None else not answer
+        answer = True if high < 0 else False if low >= 0 else None
+        return answer if guard.sign == "<" or answer is None else not answer
+
+    def bounds(self, expr: Expr) -> tuple[float, float]:
+        """The least and the greatest value in the ranges of the symbols."""
+        return expr.bounds(
+            {
+                name: (
+                    -math.inf if s.lower <= -INFINITY else s.lower,
+                    math.inf if s.upper >= INFINITY else s.upper,
+                )
+                for name, s in self.symbols.items()
+            }
+        )
+
+    def require(self, guard: Guard) -> bool:
+        """Narrows ranges so that it holds, or defers it to the run of the graph; False
+        if it does not hold in this run.
+        """
+        if not guard.holds({**self.var_to_val, **self.point}):
+            self.is_unmet = True
+            return False
+        if self.decided(guard):
+            return True
+        difference = guard.left - guard.right
+        names = sorted(difference.free_symbols)
+        factor = difference.terms.get((Atom(names[0]),)) if len(names) == 1 else None
+        if factor not in (1, -1) or len(difference.terms) > 2 or guard.sign == "!=":
+            self.deferred.append(guard)
+            return True
+        limit = -factor * difference.terms.get((), 0)
+        sign = guard.sign if factor == 1 else _MIRRORED[guard.sign]
+        symbol = self.symbols[names[0]]
+        if sign in ("==", ">", ">="):
+            symbol.lower = max(symbol.lower, limit + (sign == ">"))
+        if sign in ("==", "<", "<="):
+            symbol.upper = min(symbol.upper, limit - (sign == "<"))
+        return True
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raises GuardOnDataDependentSymNode at the program's line."""
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression: the program needs {what}, "
+            f"which is read from a tensor, at\n    {where()[0]}\n"
+            "torch._check tells what always holds; torch.cond and torch.where compute "
+            "both"
         )
 
     def int_of(self, symbol: Symbol | DerivedSize) -> Any:
@@ -157,6 +260,12 @@ class ShapeEnv:
         guard.place, guard.stack = where()
         self.guards.append(guard)
 
+    def forget_reads(self) -> None:
+        """For a trace that reads other numbers from tensors."""
+        self.symbols = {n: s for n, s in self.symbols.items() if not s.is_unbacked}
+        self.deferred.clear()
+        self.floats.clear()
+
     def forget_guards(self) -> None:
         """For another trace."""
         self.guards.clear()
@@ -172,7 +281,7 @@ class ShapeEnv:
 
     @contextmanager
     def ignore_fresh_unbacked_symbols(self) -> Iterator[None]:
-        """For compatibility with PyTorch; there are no such symbols."""
+        """For compatibility: symbols need no binding to a result."""
         yield
 
     @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 Monomial = tuple["Atom", ...]
@@ -33,6 +34,23 @@ class Atom:
         assert self.right is not None
         left, right = self.left.value(of_symbol), self.right.value(of_symbol)
         return left // right if self.op == "floordiv" else left % right
+
+    def bounds(self, ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+        """The least and the greatest value where symbols are in these ranges."""
+        if self.op == "symbol":
+            return ranges[self.name]
+        assert self.left is not None
+        assert self.right is not None
+        low, high = self.left.bounds(ranges)
+        least, most = self.right.bounds(ranges)
+        if low < 0 or least <= 0:
+            return -inf, inf
+        if self.op == "mod":
+            return 0, min(high, most - 1)
+        return (
+            0 if most == inf else low // most,
+            inf if high == inf else high // least,
+        )
 
 
 class Expr:
@@ -71,6 +89,17 @@ class Expr:
                 factor *= atom.value(of_symbol)
             total += factor
         return total
+
+    def bounds(self, ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+        """The least and the greatest value where symbols are in these ranges."""
+        low = high = 0.0
+        for monomial, factor in self.terms.items():
+            ends = {float(factor)}
+            for atom in monomial:
+                ends = {_product(a, b) for a in ends for b in atom.bounds(ranges)}
+                ends = {min(ends), max(ends)}
+            low, high = low + min(ends), high + max(ends)
+        return low, high
 
     def evaluate(self, of_symbol: Mapping[str, Any], apply: Callable[..., Any]) -> Any:
         """Its value over other numbers; ``apply(op, a, b)`` computes ``add``, ``mul``,
@@ -137,6 +166,10 @@ class Expr:
         return text
 
     __repr__ = __str__
+
+
+def _product(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b
 
 
 def _symbols(atom: Atom) -> set[str]:

@@ -9,8 +9,9 @@ the sizes; ``fit`` finds the expression.
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import isqrt
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from pellucid.utils._symbolic.expressions import Expr
 _STEPS = (1, 2, 5, 31, 4099)
 _MANY = 16  # sizes across a range
 _ALL = 64  # ranges with so few sizes are traced at each size
+_NEGATIVE = (-1, -7)
 _MOST = 1 << 14  # limit of traced sizes; tensors have no memory then
 
 
@@ -55,6 +57,66 @@ class Points:
         for symbol in symbols if thorough else ():
             points = ({**self.base, symbol.name: c} for c in _all_over(symbol))
             self.all += [point for point in points if point not in self.all]
+        self._read = [symbol for symbol in symbols if symbol.is_unbacked]
+        self.all += self._together(1) + self._together(-1) + self._negative()
+        self._left_out: list[dict[str, int]] = []
+        self._fixed = [s.name for s in self._read if s.lower == s.upper]
+
+    def _together(self, sign: int) -> list[dict[str, int]]:
+        """Points at which two numbers that are read change: ``split(x, [m, n])``."""
+        return [
+            {**self.base, a.name: a.hint + step, b.name: b.hint + sign * step}
+            for a, b in itertools.combinations(self._read, 2)
+            for step in (1, -1)
+        ]
+
+    def _negative(self) -> list[dict[str, int]]:
+        return [
+            {**self.base, symbol.name: number}
+            for symbol in self._read
+            for number in _NEGATIVE
+            if symbol.lower <= number
+        ]
+
+    def repeat(self) -> None:
+        """Adds runs at the base, in which the floats that are read differ."""
+        self.all += [self.base] * 2
+
+    def leave_out(self, point: dict[str, int]) -> None:
+        """For a point of numbers that are read, at which the program fails."""
+        self.all.remove(point)
+        self.varied = [(name, p) for name, p in self.varied if p != point]
+        self._left_out.append(point)
+
+    def require_variation(self) -> None:
+        """Raises ValueError where a number that is read has one value in all points."""
+        for symbol in self._read:
+            seen = {point[symbol.name] for point in self.all}
+            if len(seen) == 1 and symbol.name not in self._fixed:
+                raise ValueError(
+                    f"The program fails for other values of {symbol.name} than "
+                    f"{symbol.hint}, which it reads from a tensor"
+                )
+
+    def leave_out_negative(self) -> list[int]:
+        """For numbers that are read, and mean something else where they are negative;
+        the places of the points that were left out.
+        """
+        negative = [
+            (place, point)
+            for place, point in enumerate(self.all)
+            if any(point[s.name] < 0 <= s.hint for s in self._read)
+        ]
+        for _, point in negative:
+            self.leave_out(point)
+        return [place for place, _ in negative]
+
+    def imply_ranges(self) -> None:
+        """Numbers with which the program fails where they are negative are not so."""
+        for symbol in self._read:
+            tried = [{**self.base, symbol.name: number} for number in _NEGATIVE]
+            if all(point in self._left_out for point in tried):
+                symbol.lower = max(symbol.lower, 0)
 
 
 def _others(symbol: Symbol, divisor: int) -> list[int]:
@@ -98,13 +160,28 @@ def fit(values: Sequence[int], points: Points) -> Expr | None:
     for (name, point), value in zip(points.varied, values[1:], strict=False):
         of_symbol.setdefault(name, []).append((point[name], value))
     active = {n: s for n, s in of_symbol.items() if any(v != base for _, v in s)}
-    for candidate in _candidates(base, active, points):
+    for candidate in (
+        *_candidates(base, active, points),
+        *_of_one(values, points),
+    ):
         if all(
             candidate.value(point) == value
             for point, value in zip(points.all, values, strict=True)
         ):
             return candidate
     return None
+
+
+def _of_one(values: Sequence[int], points: Points) -> Iterator[Expr]:
+    """Candidates of one symbol by all points: where it never changes alone."""
+    yield from (symbol.expr for symbol in points.symbols)
+    for symbol in points.symbols:
+        pairs = zip(points.all, values, strict=True)
+        samples = sorted({(point[symbol.name], value) for point, value in pairs})
+        if len({size for size, _ in samples}) == len(samples) > 1:
+            found = _line(symbol.expr, samples)
+            if found is not None:
+                yield found
 
 
 class Real(NamedTuple):

@@ -23,5 +23,6 @@ class ValueRanges:
         return self.lower == self.upper
 
     def __repr__(self) -> str:
+        start = "-int_oo" if self.lower <= -INFINITY else self.lower
         end = "int_oo" if self.upper >= INFINITY else self.upper
-        return f"VR[{self.lower}, {end}]"
+        return f"VR[{start}, {end}]"

@@ -178,4 +178,6 @@ class PassManager:
                 f"An error occurred when running the '{name}' pass after the following "
                 f"passes: {done}"
             ) from error
+        if isinstance(result.graph_module, GraphModule):
+            result.graph_module.recompile()
         return result.graph_module, result.modified
