@@ -1,6 +1,6 @@
 """Patterns of module names and of paths, as ``intern``, ``extern`` and the like take.
 
-``*`` stands for any part of a name between separators, ``**`` for any number of names:
+``*`` matches any part of a name between separators, ``**`` any number of names:
 ``torch.**`` matches ``torch`` and everything below it.
 """
 
