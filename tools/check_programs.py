@@ -67,10 +67,17 @@ WANTS = (
     "does not support automatic differentiation",
     "derivative for",
     "MKL FFT error",
+    "not implemented for '",
+    "does not support complex dtypes",
+    "Unsupported dtype BFloat16",
+    "Autograd not support dtype",
 )
 SAVES_MORE = "modified by an inplace operation"
-# Which of several equal elements is found, and positions in unsorted rows.
-OPEN = ("kthvalue", "median", "nanmedian", "searchsorted", "bucketize")
+# Which of several equal elements is found, positions in unsorted rows, signs of NaN.
+OPEN = (
+    *("kthvalue", "median", "nanmedian", "searchsorted", "bucketize", "mode"),
+    *("signbit", "copysign", "copysign_"),
+)
 # Functions that take their tensors as separate arguments.
 LOOSE = ("block_diag", "broadcast_tensors", "cartesian_prod", "chain_matmul")
 CRASHES_PYTORCH = ["slice_inverse", "embedding_bag", "native_batch_norm"]
@@ -396,6 +403,8 @@ def is_tensor(item: Any) -> bool:
 
 def array_of(tensor: Any, side: Any) -> np.ndarray:
     tensor = tensor.detach()
+    if tensor.layout != side.strided:
+        tensor = tensor.to_dense()
     if side is torch:
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.dtype in (side.bfloat16, side.float16):
@@ -457,6 +466,17 @@ def asked(tensor: Any, name: str) -> Any:
         return type(error).__name__
 
 
+def has_gradients(theirs: Any) -> bool:
+    """Whether a result of PyTorch can have a gradient: not if it consists of integers,
+    which it nevertheless marks when they are written in place, nor if PyTorch lacks the
+    derivative.
+    """
+    if not theirs.is_floating_point() and not theirs.is_complex():
+        return False
+    node = asked(theirs, "grad_fn")
+    return getattr(node, "name", str)() != "NotImplemented"
+
+
 def difference(
     theirs: Any, ours: Any, is_alone: bool = False, accuracy: str = ""
 ) -> str:
@@ -477,7 +497,7 @@ def difference(
     shapes = [tuple(x.shape) for x in (theirs, ours)]
     if shapes[0] != shapes[1]:
         return f"shape {shapes[0]} | {shapes[1]}"
-    for ask in ("requires_grad", "is_leaf"):
+    for ask in ("requires_grad", "is_leaf") if has_gradients(theirs) else ():
         answers = [asked(x, ask) for x in (theirs, ours)]
         if answers[0] != answers[1]:
             return f"{ask} {answers[0]} | {answers[1]}"

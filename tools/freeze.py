@@ -334,6 +334,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             layout=op.options.layout,
             autocast=op.options.autocast if variant == FUNCTIONAL else "",
             saves=traced.saves and is_declared,
+            unrecorded=sum(1 << k for k in op.options.unrecorded),
             tags=known.tags_of(schema),
             keys=traced.keys if is_declared else b"",
             derivatives=traced.derivatives if is_declared else b"",

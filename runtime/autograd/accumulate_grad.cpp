@@ -78,7 +78,10 @@ AccumulateGrad::AccumulateGrad(TensorImpl& leaf_tensor) : leaf(&leaf_tensor) {
   refresh_info();
 }
 
-void AccumulateGrad::refresh_info() { info = {leaf->sizes, leaf->ndim, leaf->dtype, leaf->device}; }
+void AccumulateGrad::refresh_info() {
+  const std::optional<DType> dtype = grad_dtype_of(*leaf);
+  info = {leaf->sizes, leaf->ndim, dtype.value_or(leaf->dtype), leaf->device, !dtype};
+}
 
 // The holder of the lock runs ops, which may need the interpreter.
 static std::unique_lock<WordLock> lock_for_accumulation(WordLock& word) {

@@ -170,7 +170,7 @@ Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, u
     grad = sum_to(*grad, info.shape());
   }
   if (crosses) grad = moved(*grad, info.device);
-  if (grad->dtype == info.dtype) return grad;
+  if (grad->dtype == info.dtype || info.any_dtype) return grad;
   const bool loses_part =
       category(grad->dtype) == DTypeCategory::Complex && category(info.dtype) != DTypeCategory::Complex;
   if (loses_part && source && source->kind == NodeKind::Function)

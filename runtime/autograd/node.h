@@ -31,6 +31,7 @@ struct GradientInfo {
   uint8_t ndim = 0;
   DType dtype = DType::Float32;
   Device device;
+  bool any_dtype = false;  // `dtype` is only that of gradients made for it
 
   std::span<const int64_t> shape() const { return {sizes, ndim}; }
 };

@@ -18,10 +18,12 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
     return;
   }
   uint32_t output = 0;
+  const uint32_t unrecorded = is_tensor_list(call.rets[0]) ? 0 : call.op->unrecorded;
   const bool several = is_tensor_list(call.rets[0]) || node->num_inputs > 1;
   for_each_result(call, [&](TensorImpl* tensor) {
     const uint32_t number = output++;
     if (!tensor || !is_differentiable(tensor->dtype)) return;
+    if (unrecorded && unrecorded >> number & 1) return;
     if (several && tensor->base) tensor->flags |= TensorImpl::kMultiView;
     set_history(*tensor, Ref<Node>::share(node.get()), number);
   });

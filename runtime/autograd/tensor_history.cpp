@@ -45,11 +45,13 @@ void check_grad(const TensorImpl& tensor, const TensorImpl& grad) {
   if (!std::ranges::equal(tensor.shape(), grad.shape()))
     raise(ErrorKind::Runtime, "a gradient of size %s was assigned to a tensor of size %s: the two must be equal",
           format_sizes(grad.shape()).c_str(), format_sizes(tensor.shape()).c_str());
-  if (tensor.dtype != grad.dtype)
+  const std::optional<DType> wanted = grad_dtype_of(tensor);
+  if (wanted && *wanted != grad.dtype)
     raise(ErrorKind::Runtime,
-          "a gradient of dtype %s was assigned to a tensor of dtype %s: convert it with grad.to(%s)",
+          "a gradient of dtype %s was assigned to a tensor of dtype %s whose gradients are %s (grad_dtype):\n"
+          "convert it with grad.to(%s), or set grad_dtype, to None for any dtype.",
           std::string(name(grad.dtype)).c_str(), std::string(name(tensor.dtype)).c_str(),
-          std::string(name(tensor.dtype)).c_str());
+          std::string(name(*wanted)).c_str(), std::string(name(*wanted)).c_str());
   if (tensor.device.type != grad.device.type)
     raise(ErrorKind::Runtime, "a gradient was assigned to a tensor on another device: move it there first");
 }
@@ -131,6 +133,23 @@ void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output) {
     start_retaining(meta);
   tensor.flags |= TensorImpl::kRequiresGrad;
   tensor.keys = tensor.keys | Key::Autograd;
+}
+
+std::optional<DType> grad_dtype_of(const TensorImpl& leaf) {
+  return leaf.autograd && leaf.autograd->has_grad_dtype ? leaf.autograd->grad_dtype : leaf.dtype;
+}
+
+void set_grad_dtype(TensorImpl& leaf, std::optional<DType> dtype) {
+  const Tensor grad = grad_of(leaf);
+  if (grad && dtype && grad->dtype != *dtype)
+    raise(ErrorKind::Runtime,
+          "grad_dtype cannot become %s: there is a gradient of dtype %s.\n"
+          "Set .grad = None first, or choose the gradient's dtype.",
+          std::string(name(*dtype)).c_str(), std::string(name(grad->dtype)).c_str());
+  AutogradMeta& meta = autograd_meta(leaf);
+  meta.has_grad_dtype = true;
+  meta.grad_dtype = dtype;
+  if (AccumulateGrad* node = meta.accumulator.load()) node->refresh_info();
 }
 
 Tensor grad_of(TensorImpl& tensor) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "autograd/node.h"
 #include "core/tensor.h"
@@ -40,6 +41,8 @@ struct AutogradMeta {
   uint32_t view_version = kNoVersion;  // of a view: the version for which grad_fn is valid
   WordLock lock;
   bool retains_grad = false;
+  bool has_grad_dtype = false;                        // `grad_dtype` was set: it is not the tensor's dtype
+  std::optional<DType> grad_dtype;                    // of a leaf's gradients; empty: any
   std::atomic<AccumulateGrad*> accumulator{nullptr};  // owned; of a leaf
   TensorHooks* hooks = nullptr;                       // owned; of a leaf
   void* extra = nullptr;                              // forward-mode values
@@ -80,6 +83,9 @@ void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output);
 Tensor grad_of(TensorImpl& tensor);              // null if it has none
 void set_grad(TensorImpl& tensor, Tensor grad);  // checks shape, dtype and device; null clears
 void retain_grad(TensorImpl& tensor);
+// The dtype that a leaf's gradients are converted to; empty: they keep their own. By default the leaf's.
+std::optional<DType> grad_dtype_of(const TensorImpl& leaf);
+void set_grad_dtype(TensorImpl& leaf, std::optional<DType> dtype);  // raises if a gradient has another dtype
 bool retains_grad(const TensorImpl& tensor);
 
 Tensor detach(TensorImpl& tensor);       // shares memory and version, no history

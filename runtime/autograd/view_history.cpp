@@ -96,6 +96,15 @@ void check_in_place(const char* writer, TensorImpl& written, bool needs_grad) {
           writer);
 }
 
+void become_base(TensorImpl& view) {
+  if (!view.base || view.wrapper || !view.base->unique()) [[likely]]
+    return;
+  if (view.requires_grad() != view.base->requires_grad()) return;
+  if (view.requires_grad() && !view_grad_fn(view)) return;
+  view.flags &= static_cast<uint16_t>(~(TensorImpl::kNoGradView | TensorImpl::kMultiView));
+  Tensor::adopt(std::exchange(view.base, nullptr));
+}
+
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge) {
   TensorImpl& base = *view.base;
   refuse_other_dtype(view);

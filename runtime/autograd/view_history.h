@@ -23,4 +23,7 @@ void check_inference_write(const char* writer, const TensorImpl& written);
 // a CopySlices node the base's history; the view's history follows from it.
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge);
 
+// For a view of a temporary that nothing else holds: it owns the memory and is not a view any more.
+void become_base(TensorImpl& view);
+
 }  // namespace pellucid

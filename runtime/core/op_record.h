@@ -48,6 +48,7 @@ struct OpRecord {
   const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
   std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
+  uint32_t unrecorded = 0;               // bits over the results that never have a gradient
   std::atomic<uint32_t> epoch{0};        // counts changes of `table`; a change invalidates prepared calls
   uint32_t id = 0;
   std::string qualified_name;      // "aten::add.Tensor"

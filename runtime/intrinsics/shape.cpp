@@ -2,6 +2,7 @@
 // lists of views.
 #include <memory>
 
+#include "autograd/view_history.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
@@ -15,14 +16,17 @@ namespace {
 
 Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype, MemoryFormat::Contiguous); }
 
-// A view if the strides allow one, else a view of a row-major copy.
+// A view if the strides allow one, else a row-major copy.
 void reshape_to(OpCall& call, Sizes sizes) {
   TensorImpl& self = *call.args[0].tensor;
   int64_t strides[kMaxDims];
   if (self.is_contiguous() || view_strides(self.shape(), self.stride(), sizes, strides))
     return give_call(call, named_op(NamedOp::View), {Value::of(sizes)});
-  const Tensor copy = row_major_copy(self);
-  give(call, call_op(NamedOp::View, {Value::of(copy.get()), Value::of(sizes)}));
+  Tensor copy = row_major_copy(self);
+  Tensor reshaped = call_op(NamedOp::View, {Value::of(copy.get()), Value::of(sizes)});
+  copy = nullptr;
+  become_base(*reshaped);
+  give(call, std::move(reshaped));
 }
 
 void reshape_to_given(OpCall& call, Sizes given) {

@@ -28,8 +28,7 @@ namespace pellucid {
 namespace {
 
 // Raises for a number that the op does not accept.
-void check_number(const OpCall& call, const ElementFunction::Parameter& parameter) {
-  const Value& value = call.args[parameter.argument];
+void check_number(const OpCall& call, const ElementFunction::Parameter& parameter, const Value& value) {
   const char* op = call.op->schema.name.c_str();
   const char* argument = call.op->schema.arguments[parameter.argument].name.c_str();
   const bool integers = parameter.dtype == DType::Int64;
@@ -47,19 +46,9 @@ void check_number(const OpCall& call, const ElementFunction::Parameter& paramete
   if (parameter.has_range && !number_fits(value, parameter.range)) raise_unfit_number(op, value, parameter.range);
 }
 
-}  // namespace
-
-uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter) {
-  const Value& value = call.args[parameter.argument];
-  using Part = ElementFunction::Part;
-  if (value.tag == Tag::Complex) [[unlikely]] {
-    if (parameter.part == Part::Whole)
-      raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
-            call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
-    return std::bit_cast<uint64_t>(parameter.part == Part::Real ? value.complex->real : value.complex->imag);
-  }
+uint64_t bits_of_real(const OpCall& call, const ElementFunction::Parameter& parameter, const Value& value) {
   const bool fits_everywhere = value.tag == Tag::Int && static_cast<uint64_t>(value.integer) <= 1;
-  if (parameter.has_range && !fits_everywhere) check_number(call, parameter);
+  if (parameter.has_range && !fits_everywhere) check_number(call, parameter, value);
   if (parameter.dtype == DType::Int64) {
     if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
     const double number = value.number;
@@ -67,9 +56,27 @@ uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& pa
     if (!number_fits(value, DType::Int64)) raise_unfit_number(call.op->schema.name.c_str(), value, DType::Int64);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
-  if (parameter.part == Part::Imaginary) [[unlikely]]
+  if (parameter.part == ElementFunction::Part::Imaginary) [[unlikely]]
     return 0;
   return std::bit_cast<uint64_t>(value.as_double());
+}
+
+uint64_t bits_of_complex(const OpCall& call, const ElementFunction::Parameter& parameter, const Complex& number) {
+  using Part = ElementFunction::Part;
+  if (parameter.part == Part::Whole && (number.imag != 0 || parameter.exact))
+    raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
+          call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
+  if (parameter.part == Part::Whole) return bits_of_real(call, parameter, Value::of_float(number.real));
+  return std::bit_cast<uint64_t>(parameter.part == Part::Real ? number.real : number.imag);
+}
+
+}  // namespace
+
+uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter) {
+  const Value& value = call.args[parameter.argument];
+  if (value.tag == Tag::Complex) [[unlikely]]
+    return bits_of_complex(call, parameter, *value.complex);
+  return bits_of_real(call, parameter, value);
 }
 
 Generator& generator_of(const OpCall& call) {

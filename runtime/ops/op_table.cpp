@@ -70,6 +70,10 @@ std::span<const uint8_t> map_file(const std::string& path) {
   return {static_cast<const uint8_t*>(memory), size};  // stays mapped for the life of the process
 }
 
+bool records_nothing(const OpRecord& op) {
+  return op.unrecorded == (1u << op.schema.returns.size()) - 1 && op.unrecorded;
+}
+
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // intrinsics/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
@@ -77,7 +81,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
   if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
   // A factory's result does not depend on the elements of its arguments.
-  if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
+  if (op.kind == OpKind::Factory || records_nothing(op)) register_fall_through(op, Key::Autograd);
   else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.element_functions = std::make_unique<ElementFunctions>();
@@ -111,6 +115,7 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   op.layout = given.layout;
   record.cast_rule = given.autocast;
   op.saves = given.saves;
+  record.unrecorded = given.unrecorded;
   op.keys = given.keys;
   op.derivatives = given.derivatives;
   register_handlers(record, op);

@@ -258,6 +258,7 @@ OpRow OpRow::read(Decoder& in) {
       .layout = in.code<ResultLayout>(),
       .autocast = in.code<CastRule>(),
       .saves = in.boolean(),
+      .unrecorded = in.integer_as<uint32_t>(),
       .tags = in.text(),
       .keys = in.compressed(),
       .derivatives = in.compressed(),

@@ -234,7 +234,7 @@ struct Plan {
 };
 
 struct OpRow {
-  static constexpr size_t kFields = 17;
+  static constexpr size_t kFields = 18;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -249,6 +249,7 @@ struct OpRow {
   ResultLayout layout;
   CastRule autocast;
   bool saves;
+  uint32_t unrecorded;
   std::string_view tags;
   Compressed keys;
   Compressed derivatives;

@@ -93,16 +93,11 @@ bool is_argument(const TensorImpl& tensor, const Value* values, size_t count) {
   });
 }
 
-// A body may return a view of a tensor that it computed. If nothing else holds that base, the result becomes a base: it
-// owns the memory and is not recorded as a view.
-void become_base(const OpRecord& op, const Value* values, TensorImpl* result) {
-  if (!result || !result->base || result->wrapper || !result->base->unique()) [[likely]]
+// A body may return a view of a tensor that it computed.
+void own_result(const OpRecord& op, const Value* values, TensorImpl* result) {
+  if (!result || !result->base) [[likely]]
     return;
-  if (result->requires_grad() != result->base->requires_grad()) return;
-  if (is_argument(*result, values, op.schema.arguments.size())) return;
-  if (result->requires_grad() && !view_grad_fn(*result)) return;
-  result->flags &= static_cast<uint16_t>(~(TensorImpl::kNoGradView | TensorImpl::kMultiView));
-  Tensor::adopt(std::exchange(result->base, nullptr));
+  if (!is_argument(*result, values, op.schema.arguments.size())) become_base(*result);
 }
 
 void unpack_own_results(OpCall& call, const Object& returned) {
@@ -112,9 +107,9 @@ void unpack_own_results(OpCall& call, const Object& returned) {
   for (size_t i = 0; i < declared.size(); ++i) {
     if (declared[i].aliased || declared[i].written) continue;
     const Value& value = call.rets[i];
-    if (value.tag == Tag::Tensor) become_base(*call.op, call.args, value.tensor);
+    if (value.tag == Tag::Tensor) own_result(*call.op, call.args, value.tensor);
     if (value.tag == Tag::TensorList)
-      for (TensorImpl* tensor : std::span(value.tensors, value.length)) become_base(*call.op, call.args, tensor);
+      for (TensorImpl* tensor : std::span(value.tensors, value.length)) own_result(*call.op, call.args, tensor);
   }
 }
 
@@ -137,7 +132,7 @@ PyObject* call_body(const Signature& signature, Value* values) {
   const auto& declared = op.schema.returns;
   if (declared.size() == 1 && declared[0].type == ArgType::Tensor && is_plain_tensor(returned.get())) {
     if (!declared[0].aliased && !declared[0].written && !op.gives_view)
-      become_base(op, values, tensor_of(returned.get()));
+      own_result(op, values, tensor_of(returned.get()));
     return returned.leak();
   }
   Values<kMaxReturns> results(op.schema.returns.size());

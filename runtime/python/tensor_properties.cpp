@@ -114,6 +114,27 @@ int put_grad(PyObject* self, PyObject* value, void*) {
   });
 }
 
+PyObject* get_grad_dtype(PyObject* self, void*) {
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (!is_leaf(tensor)) raise(ErrorKind::Runtime, "grad_dtype can only be read of leaf tensors");
+    const std::optional<DType> dtype = grad_dtype_of(tensor);
+    return dtype ? new_reference(dtype_object(*dtype)) : none();
+  });
+}
+
+int put_grad_dtype(PyObject* self, PyObject* value, void*) {
+  return guarded_status([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (!is_leaf(tensor)) raise(ErrorKind::Runtime, "grad_dtype can only be set on leaf tensors");
+    if (value == Py_None) return set_grad_dtype(tensor, {});
+    if (!value || !is_dtype(value))
+      raise(ErrorKind::Runtime, "grad_dtype must be set to a dtype or None, not %s",
+            value ? Py_TYPE(value)->tp_name : "deleted");
+    set_grad_dtype(tensor, dtype_of(value));
+  });
+}
+
 PyObject* get_data(PyObject* self, void*) {
   return guarded([&] { return wrap(tensor_data(*tensor_of(self))); });
 }
@@ -163,6 +184,7 @@ PyGetSetDef attributes[] = {
     READ_ONLY("output_nr", get_output_number, "Which result of its op this tensor is."),
     READ_ONLY("retains_grad", get_retains_grad, "Whether backward fills the grad of this non-leaf."),
     {"grad", get_grad, put_grad, "The accumulated gradient, or None.", nullptr},
+    {"grad_dtype", get_grad_dtype, put_grad_dtype, "The dtype of a leaf's gradients; None: any.", nullptr},
     {"data", get_data, put_data, "An alias outside of the graph.", nullptr},
     {"_grad", get_grad, put_grad, "The gradient: ``grad`` under another name.", nullptr},
     {},

@@ -18,6 +18,7 @@ __all__ = [
     "manual_seed",
     "seed",
     "set_rng_state",
+    "thread_safe_generator",
 ]
 
 
@@ -79,3 +80,11 @@ def fork_rng(
         yield
     finally:
         set_rng_state(state)
+
+
+@offered.value
+def thread_safe_generator() -> Generator | None:
+    """None, which means the default generator: workers of a ``DataLoader`` are
+    processes, with default generators of their own.
+    """
+    return None

@@ -188,3 +188,17 @@ def test_a_strided_view_without_elements_has_a_gradient_of_zeros():
         x = torch.ones(base, requires_grad=True)
         x.as_strided([0], [0], offset).sum().backward()
         assert torch.equal(x.grad, torch.zeros(base))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_reshaped_copy_is_no_view(requires_grad):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_(requires_grad)
+    for copy in (x.t().reshape(-1), x.t().flatten(), x.expand(2, 2, 3).reshape(4, 3)):
+        assert not copy._is_view() and copy._base is None
+    assert x.reshape(-1)._is_view() and x.flatten()._is_view()
+    copy = x.t().reshape(-1)
+    copy.mul_(2)
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    if requires_grad:
+        (grad,) = torch.autograd.grad((copy * torch.arange(6.0)).sum(), x)
+        assert grad.tolist() == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]

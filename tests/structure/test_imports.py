@@ -246,6 +246,7 @@ API = {
     },
     "safetensors": set(),
     "hub": {"_functions", "serialization"},
+    "package": {"serialization", "serialization/_format", "storage", "utils"},
     "multiprocessing": {"storage"},
     "futures": set(),
     "utils": {

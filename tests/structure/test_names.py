@@ -33,6 +33,7 @@ OF_PYTORCH = {
         "ops",
         "optim",
         "overrides",
+        "package",
     ),
     *("profiler", "quantization", "quasirandom", "random", "return_types"),
     *("serialization", "signal", "sparse", "special", "storage", "testing"),

@@ -436,3 +436,16 @@ def test_complex_factors_have_gradients():
     assert torch.autograd.gradcheck(
         lambda *t: torch.addmm(*t, beta=2j, alpha=1 - 1j), inputs
     )
+
+
+def test_complex_numbers_without_an_imaginary_part_fill_real_tensors():
+    for dtype in (torch.float32, torch.int64, torch.bool):
+        x = torch.zeros(2, dtype=dtype)
+        assert x.fill_(1 + 0j).tolist() == torch.ones(2, dtype=dtype).tolist()
+    x = torch.zeros(2)
+    x[0] = complex(3, 0)
+    assert x.tolist() == [3.0, 0.0]
+    mask = torch.tensor([True, False])
+    assert torch.zeros(2).masked_fill(mask, 2 + 0j).tolist() == [2.0, 0.0]
+    with pytest.raises(RuntimeError, match="must be a real number"):
+        x.fill_(1 + 1j)

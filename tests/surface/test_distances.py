@@ -90,3 +90,16 @@ def test_rows_of_nothing_and_no_rows():
 def test_what_has_no_distance_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         torch.cdist(*arguments)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+def test_rows_without_columns_have_distance_0(p):
+    assert (
+        torch.cdist(torch.ones(2, 0), torch.ones(3, 0), p).tolist() == [[0.0] * 3] * 2
+    )
+    assert torch.pdist(torch.ones(3, 0), p).tolist() == [0.0] * 3
+
+
+def test_the_greatest_distance_of_nan_is_nan():
+    far = torch.cdist(torch.tensor([[float("nan"), 1.0]]), torch.zeros(1, 2), torch.inf)
+    assert far.isnan().item()

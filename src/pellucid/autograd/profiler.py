@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pellucid.profiler
 from pellucid.autograd.profiler_util import (
@@ -20,6 +20,7 @@ __all__ = [
     "EnforceUnique",
     "EventList",
     "FunctionEvent",
+    "KinetoStepTracker",
     "MemRecordsAcc",
     "ProfilerActivity",
     "emit_itt",
@@ -151,3 +152,34 @@ class EnforceUnique:
         if key in self.seen:
             raise RuntimeError(f"duplicate key: {key}")
         self.seen.add(key)
+
+
+class KinetoStepTracker:
+    """Counts a program's steps when several objects report them: each is counted by
+    itself, and the greatest count is the program's.
+    """
+
+    _counts: ClassVar[dict[str, int]] = {}
+    _current = 0
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        """Begins to count for a reporter at the current step."""
+        cls._counts[requester] = cls._current
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        """Forgets a reporter; whether there was one."""
+        return cls._counts.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """One more step of a reporter; returns the current step."""
+        cls._counts[requester] = cls._counts.get(requester, cls._current) + 1
+        cls._current = max(cls._current, cls._counts[requester])
+        return cls._current
+
+    @classmethod
+    def current_step(cls) -> int:
+        """The greatest count."""
+        return cls._current

@@ -9,6 +9,7 @@ op table. Nothing is linked. docs/cpp-extensions.md describes it.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -19,7 +20,10 @@ __all__ = [
     "CUDAExtension",
     "CppExtension",
     "SyclExtension",
+    "check_compiler_is_gcc",
+    "check_compiler_ok_for_platform",
     "get_cxx_compiler",
+    "get_default_build_root",
     "include_paths",
     "is_ninja_available",
     "library_paths",
@@ -48,6 +52,23 @@ def library_paths(device_type: str = "cpu") -> list[str]:
 def get_cxx_compiler() -> str:
     """The C++ compiler."""
     return build.compiler()
+
+
+def check_compiler_is_gcc(compiler: str) -> bool:
+    """Whether a compiler calls itself GCC."""
+    return build.is_gcc(compiler)
+
+
+def check_compiler_ok_for_platform(compiler: str) -> bool:
+    """Whether the command exists: extensions call Pellucid through C functions, so any
+    compiler of C++17 will do.
+    """
+    return shutil.which(compiler) is not None
+
+
+def get_default_build_root() -> str:
+    """The folder of all builds: ``TORCH_EXTENSIONS_DIR`` or the user's cache."""
+    return str(build.root_folder())
 
 
 def is_ninja_available() -> bool:

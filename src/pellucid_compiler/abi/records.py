@@ -53,9 +53,10 @@ class OpRow:
     """An op overload. ``functional``: the index of the record that it is a variant of,
     or -1; ``promoted``: one bit per argument that takes part in promotion; ``inverse``:
     the view that is a join's inverse; ``saves``: the declaration saves values for
-    backward; ``tags``: PyTorch's, space-separated, as in other rows. ``keys``: bytes of
-    a list of KeyedPlan or KeyedFunction; ``derivatives``: of a list of KeyedDerivative;
-    both empty for variants.
+    backward; ``unrecorded``: one bit per result without a gradient; ``tags``:
+    PyTorch's, space-separated, as in other rows. ``keys``: bytes of a list of KeyedPlan
+    or KeyedFunction; ``derivatives``: of a list of KeyedDerivative; both empty for
+    variants.
     """
 
     schema: str
@@ -72,6 +73,7 @@ class OpRow:
     layout: Annotated[str, code(LAYOUT)]
     autocast: CastRule
     saves: bool
+    unrecorded: UInt32
     tags: str
     keys: Compressed
     derivatives: Compressed

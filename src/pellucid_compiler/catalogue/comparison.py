@@ -97,25 +97,36 @@ def _truth(x):
     return x if x.dtype == "bool" else x != 0
 
 
-@pointwise("logical_and(Tensor self, Tensor other) -> Tensor", core=True)
+@pointwise(
+    "logical_and(Tensor self, Tensor other) -> Tensor", unrecorded=(0,), core=True
+)
 def logical_and_op(x, y):
     """Whether both are nonzero."""
     return _truth(x) & _truth(y)
 
 
-@pointwise("logical_or(Tensor self, Tensor other) -> Tensor", core=True)
+@pointwise(
+    "logical_or(Tensor self, Tensor other) -> Tensor", unrecorded=(0,), core=True
+)
 def logical_or_op(x, y):
     """Whether one is nonzero."""
     return _truth(x) | _truth(y)
 
 
-@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor", core=True)
+@pointwise(
+    "logical_xor(Tensor self, Tensor other) -> Tensor", unrecorded=(0,), core=True
+)
 def logical_xor(x, y):
     """Whether just one is nonzero."""
     return _truth(x) != _truth(y)
 
 
-@pointwise("logical_not(Tensor self) -> Tensor", inplace_function=False, core=True)
+@pointwise(
+    "logical_not(Tensor self) -> Tensor",
+    inplace_function=False,
+    unrecorded=(0,),
+    core=True,
+)
 def logical_not_op(x):
     """Whether x is zero."""
     return ~_truth(x)

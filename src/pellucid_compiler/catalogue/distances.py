@@ -4,6 +4,7 @@ from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.statistics import vector_norm
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
+    INF,
     ask,
     contraction,
     maximum,
@@ -46,7 +47,8 @@ def cdist(a, b, p, compute_mode):
         far = unsqueeze(squares[0], a.rank - 1) + unsqueeze(squares[1], b.rank - 2)
         return sqrt(maximum(far - 2 * matmul(a, transpose_last(b)), 0))
     gaps = unsqueeze(a, a.rank - 1) - unsqueeze(b, b.rank - 2)
-    return vector_norm(gaps, p, [gaps.rank - 1], False, None)
+    far = vector_norm(gaps, p, [gaps.rank - 1], False, None)
+    return maximum(far, 0) if ask(p == INF) else far  # 0 is the greatest of no gaps
 
 
 def _takes_product(a, b, p, compute_mode):

@@ -99,6 +99,7 @@ def _statistics(x, dims, eps):
     method=False,
     rare=True,
     backward="native_layer_norm_backward(mean=result1, rstd=result2)",
+    unrecorded=(1, 2),
     core=True,
 )
 def native_layer_norm(x, normalized_shape, weight, bias, eps):

@@ -34,6 +34,12 @@ def inner(a, b):
     """The sum of products over the last dims; a scalar scales."""
     if a.dim() == 0 or b.dim() == 0:
         return a * b
+    require(
+        a.shape[-1] == b.shape[-1],
+        "inner(): the last dims must have one size, not {} and {}",
+        a.shape[-1],
+        b.shape[-1],
+    )
     return tensordot(a, b, [-1], [-1])
 
 

@@ -105,7 +105,7 @@ def norm(x, ord, dim, keepdim, *, dtype):
         dims = [-2, -1] if dim is None else dim
         return matrix_norm(x, ord, dims, keepdim, dtype=dtype)
     require(
-        dim is not None or rank <= 2,
+        rank <= 2,
         "linalg.norm: order {!r} takes a vector or matrix, not {} dims; "
         "name one or two dims",
         ord,
@@ -198,6 +198,7 @@ def native_norm(x, p, dim, keepdim, dtype):
 )
 def frobenius_norm(x, dim, keepdim):
     """The root of the sum of squares over ``dim``."""
+    require(len(dim) <= 2, "frobenius_norm takes one or two dims, not {}", len(dim))
     return api.linalg.vector_norm(x, 2, dim, keepdim)
 
 

@@ -28,6 +28,11 @@ def nanmean(x, dim, keepdim, *, dtype):
     require(
         x.is_floating_point(), "nanmean takes a floating-point tensor, not {}", x.dtype
     )
+    require(
+        dtype is None or dtype.is_floating_point or dtype.is_complex,
+        "nanmean(): a mean is not of dtype {}; give a floating-point one",
+        dtype,
+    )
     values = x if dtype is None else x.to(dtype)
     dims = list(range(x.dim())) if dim is None else dim
     numbers = ~values.isnan()

@@ -57,6 +57,8 @@ The backward graph, and what dispatch modes see:
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``node``           the name of its node in the backward graph if PyTorch's is not
                    the op's name and 0; or a function of the call's key
+``unrecorded``     numbers of the results that PyTorch records no gradient for; of
+                   all of them: also writes in place, so that leaves may be written
 ``core``           whether the op is of Core ATen, which PyTorch has backends implement;
                    or the names of those among all that the declaration makes
 ``tags``           PyTorch's tags that do not follow, between spaces: see tags.py
@@ -123,6 +125,7 @@ class Options(NamedTuple):
     backward_reads: str = ""
     backward_out: str = "grad_input"
     node: str | Callable[..., str] = ""
+    unrecorded: tuple[int, ...] = ()
     core: bool | tuple[str, ...] = False
     tags: str = ""
     # How it runs

@@ -41,17 +41,30 @@ def compiler() -> str:
     return found
 
 
+def is_gcc(command: str) -> bool:
+    """Whether a compiler calls itself GCC."""
+    try:
+        done = subprocess.run([command, "-v"], capture_output=True, text=True)
+    except OSError:
+        return False
+    return "gcc version" in done.stderr
+
+
+def root_folder() -> Path:
+    """Where the builds of all extensions are: ``TORCH_EXTENSIONS_DIR`` or the user's
+    cache."""
+    given = os.environ.get("TORCH_EXTENSIONS_DIR")
+    return Path(given or Path.home() / ".cache" / "pellucid_extensions")
+
+
 def build_folder(name: str, given: str | None, verbose: bool) -> Path:
-    """The build folder: ``given``, else a folder in ``TORCH_EXTENSIONS_DIR`` or the
-    user's cache."""
+    """The build folder: ``given``, else a folder in that of all extensions."""
     if given is not None:
         if not os.path.isdir(given):
             raise RuntimeError(f"the build_directory {given} does not exist")
         return Path(given)
-    root = os.environ.get("TORCH_EXTENSIONS_DIR")
     version = f"py{sys.version_info.major}{sys.version_info.minor}_cpu"
-    default = Path.home() / ".cache" / "pellucid_extensions"
-    folder = (Path(root) if root else default) / version / name
+    folder = root_folder() / version / name
     folder.mkdir(parents=True, exist_ok=True)
     if verbose:
         print(f"Using {folder} for the extension {name}", file=sys.stderr)
