@@ -288,7 +288,6 @@ def test_draws_and_comparisons_in_place_pass_zeros_on() -> None:
         lambda t: t.uniform_(),
         lambda t: t.bernoulli_(0.5),
         lambda t: t.eq_(1.0),
-        lambda t: t.logical_not_(),
     ):
         x = leaf([1.0, 2.0])
         y = x * 1
