@@ -15,7 +15,7 @@ def main() -> int:
     target, frozen = PACKAGE / "definitions.bin", PACKAGE / "frozen.bin"
     if target.exists() and target.stat().st_mtime >= frozen.stat().st_mtime:
         return 0
-    _, kernels = freeze_catalogue(TraceCache(BUILD / "traces"))
+    kernels = freeze_catalogue(TraceCache(BUILD / "traces")).kernels
     replace_file(target, encode_definitions(kernels.values()))
     print(f"wrote the definitions of {len(kernels)} kernels")
     return 0
