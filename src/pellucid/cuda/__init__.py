@@ -97,7 +97,7 @@ class StreamContext:
             self.stream.__exit__(*error)
 
 
-class device_of(device):  # type: ignore[misc,valid-type]
+class device_of(device):
     """``device`` of the one that holds a tensor."""
 
     def __init__(self, obj: Any) -> None:

@@ -46,13 +46,13 @@ class CUDAGraph:
         stream = pellucid.cuda.current_stream()
         device, number = stream.device, stream.stream_id
         shared = 0 if pool is None else pool[0]
-        self._pool = _C._begin_capture(device, number, shared)
+        self._pool = _C._begin_graph(device, number, shared)
         self._device, self._stream = device, number
 
     def capture_end(self) -> None:
         """Ends the recording. RuntimeError where something in it cannot be recorded,
         such as a copy to the CPU."""
-        self._graph = _C._end_capture(self._device, self._stream)
+        self._graph = _C._end_graph(self._device, self._stream)
 
     def replay(self) -> None:
         """Repeats the recorded work on the current stream."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
+from pellucid._package import streams
 from pellucid._package.absent_device import AbsentDevice
 
 _absent = AbsentDevice("CUDA")
@@ -21,7 +22,7 @@ def require_gpus(name: str, doc: str | None) -> None:
         _absent.type_that_refuses(name, doc or "")()
 
 
-class Stream(pellucid.Stream):
+class Stream(streams.Stream):
     """A device's queue of work, by default the current device's. A lower ``priority``
     runs earlier."""
 
@@ -67,7 +68,7 @@ class ExternalStream(Stream):
         )
 
 
-class Event(pellucid.Event):
+class Event(streams.Event):
     """An event in a device's queue."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

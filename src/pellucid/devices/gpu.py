@@ -107,7 +107,7 @@ class Kernel:
                 kind = "<d" if isinstance(value, float) else "<q"
                 words += struct.pack(kind, value)
         if {device.type for device in devices} == {"cuda"} and len(devices) == 1:
-            place = devices.pop().index
+            place: int = devices.pop().index  # type: ignore[assignment]
             code = _loaded(self.function, dtypes, threads, place)
             _C._cuda_launch(place, code, (blocks, 1, 1, threads, 1, 1, 0), words)
             return

@@ -7,12 +7,12 @@ Memory, current devices and waiting are those of any device type
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 from uuid import UUID
 
 import pellucid
 from pellucid import _C
-from pellucid.cuda.streams import Event, Stream
+from pellucid.cuda import streams
 from pellucid.devices.module import DeviceModule
 
 _MINOR = 10  # CUDA 12040 is 12.4
@@ -21,7 +21,7 @@ _MINOR = 10  # CUDA 12040 is 12.4
 class Gpus(DeviceModule):
     """The functions of ``torch.cuda`` by their names."""
 
-    Stream, Event = Stream, Event  # type: ignore[assignment]
+    Stream, Event = streams.Stream, streams.Event
 
     def _index(self, device: Any) -> int:
         return int(self._device(device).index)
@@ -73,14 +73,15 @@ class Gpus(DeviceModule):
 
     # ----------------------------------------------------------------- streams
 
-    def current_stream(self, device: Any = None) -> Stream:
+    def current_stream(self, device: Any = None) -> streams.Stream:
         """The stream that this thread's work on the device goes to."""
         place = self._device(device)
-        return Stream._of(place, _C._current_stream(place))  # type: ignore[return-value]
+        found = streams.Stream._of(place, _C._current_stream(place))
+        return cast(streams.Stream, found)
 
-    def default_stream(self, device: Any = None) -> Stream:
+    def default_stream(self, device: Any = None) -> streams.Stream:
         """The device's first stream."""
-        return Stream._of(self._device(device), 0)  # type: ignore[return-value]
+        return cast(streams.Stream, streams.Stream._of(self._device(device), 0))
 
     def is_current_stream_capturing(self) -> bool:
         """Whether this thread's stream is being recorded as a graph."""

@@ -33,9 +33,8 @@ def make_graphed_callables(
     is_one = not isinstance(callables, tuple)
     pairs = zip(callables, sample_args, strict=True) if not is_one else ()  # type: ignore[arg-type]
     given = [(callables, sample_args)] if is_one else list(pairs)
-    made = [
-        _Graphed(*pair, num_warmup_iters, allow_unused_input, pool) for pair in given
-    ]
+    options = num_warmup_iters, allow_unused_input, pool
+    made = [_Graphed(function, args, *options) for function, args in given]
     results = [graphed.as_callable() for graphed in made]
     return results[0] if is_one else tuple(results)
 

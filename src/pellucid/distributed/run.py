@@ -108,7 +108,7 @@ def determine_local_world_size(nproc_per_node: str) -> int:
     if nproc_per_node == "gpu" and not cuda.is_available():
         raise ValueError("Cuda is not available.")
     if nproc_per_node == "gpu" or (nproc_per_node == "auto" and cuda.is_available()):
-        return cuda.device_count()
+        return int(cuda.device_count())
     if nproc_per_node in ("auto", "cpu"):
         return len(os.sched_getaffinity(0))
     raise ValueError(f"Unsupported nproc_per_node value: {nproc_per_node}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
+from typing import Any
 
 from pellucid.package.glob_group import GlobGroup
 from pellucid.package.importer import Importer
@@ -190,7 +191,7 @@ def source_of(
     except Exception as error:
         return None, False, (reason, f"{type(error).__name__}: {error}")
     is_package = hasattr(module, "__path__")
-    loader = getattr(module, "__loader__", None)
+    loader: Any = getattr(module, "__loader__", None)
     source = None
     if hasattr(loader, "get_source"):
         source = loader.get_source(module.__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from pickle import whichmodule
+from pickle import whichmodule  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any
 
@@ -34,7 +34,7 @@ class Importer(ABC):
 
     def whichmodule(self, obj: Any, name: str) -> str:
         """The name of the module that has the object."""
-        return whichmodule(obj, name)
+        return str(whichmodule(obj, name))
 
     def get_name(self, obj: Any, name: str | None = None) -> tuple[str, str]:
         """The module and the name under which the object is imported again."""

@@ -62,7 +62,7 @@ def modules_named(data: bytes) -> list[str]:
     strings: list[str] = []
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name == "GLOBAL":
-            found[argument.partition(" ")[0]] = None
+            found[str(argument).partition(" ")[0]] = None
         elif opcode.name == "STACK_GLOBAL":
             found[strings[-2]] = None
         elif isinstance(argument, str):

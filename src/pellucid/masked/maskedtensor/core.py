@@ -72,13 +72,13 @@ class MaskedTensor(Tensor):
             data, mask = of_one_pattern(data, mask)
         self._masked_data, self._masked_mask = data.clone(), mask.clone()
 
-    @property
-    def layout(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def layout(self) -> Any:
         """That of the data and the mask."""
         return self._masked_data.layout
 
-    @property
-    def is_sparse(self) -> bool:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def is_sparse(self) -> bool:
         """Whether the data is COO or CSR."""
         return is_sparse(self._masked_data)
 

@@ -46,8 +46,7 @@ def is_of_sizes(name: str) -> bool:
     moves: of views, and of ops on elements.
     """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
-    from pellucid_compiler.declare.op import REGISTRY
-    from pellucid_compiler.specialise.answer import SCALAR_KINDS
+    from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS
 
     try:
         kind = REGISTRY[_functional(name, REGISTRY)].kind

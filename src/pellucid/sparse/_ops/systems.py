@@ -75,8 +75,8 @@ def _solved(
     upper: bool,
     unit: bool,
 ) -> Tensor:
-    host = (each.cpu().long().contiguous() for each in (pointers, columns))
+    first, second = (each.cpu().long().contiguous() for each in (pointers, columns))
     numbers = values.detach().cpu().contiguous()
     x = b.detach().cpu().clone(memory_format=pellucid.contiguous_format)
-    _C._solve_triangle(*host, numbers, x, int(upper), int(unit))
+    _C._solve_triangle(first, second, numbers, x, int(upper), int(unit))
     return x.to(b.device)
