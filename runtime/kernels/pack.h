@@ -25,7 +25,7 @@ std::span<const char* const> product_levels();
 // file if it is damaged or has another version.
 void open_pack(const std::string& path);
 
-// Loads the kernel when it is first asked for; null if no pack has it. Raises if its bytes are damaged.
+// Loads the kernel at first use; null if no pack has it. Raises if its bytes are damaged.
 KernelFunction find_in_packs(const KernelId& id);
 bool is_packed(const KernelId& id);
 

@@ -18,7 +18,7 @@ struct Life {
   int64_t bytes = 0;                     // if it has memory of its own that the call makes
   bool is_plain = true;                  // neither viewed, written nor given away
 
-  // Begins anew in the memory that it has.
+  // Forgets everything, and keeps the memory of the lists.
   void clear() {
     readers.clear(), writers.clear();
     *this = {.readers = std::move(readers), .writers = std::move(writers)};
