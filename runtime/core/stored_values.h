@@ -14,6 +14,7 @@ class StoredValues {
  public:
   StoredValues() = default;
   explicit StoredValues(std::span<const Value> values);
+  StoredValues(const StoredValues& other) : StoredValues(std::span(other.values_)) {}
   StoredValues(StoredValues&&) = default;  // lists do not move
   StoredValues& operator=(StoredValues&&) = default;
 

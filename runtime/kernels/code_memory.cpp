@@ -33,6 +33,8 @@ char* map(size_t nbytes, int protection, int flags, int file) {
   return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
 }
 
+size_t room_for(size_t nbytes) { return (nbytes + kCodeAlignment - 1) / kCodeAlignment * kCodeAlignment; }
+
 bool start_chunk(size_t nbytes) {
   const int file = memfd_create("pellucid kernels", MFD_CLOEXEC);
   if (file < 0) return false;
@@ -54,7 +56,7 @@ bool start_chunk(size_t nbytes) {
 }  // namespace
 
 CodeRoom::CodeRoom(size_t nbytes) : nbytes_(nbytes) {
-  const size_t room = (nbytes + kCodeAlignment - 1) / kCodeAlignment * kCodeAlignment;
+  const size_t room = room_for(nbytes);
   std::lock_guard lock(mutex);
   const bool fits = current.owner == getpid() && room <= current.nbytes - current.used;
   if (fits || start_chunk(std::max(room, kChunk))) {
@@ -68,11 +70,23 @@ CodeRoom::CodeRoom(size_t nbytes) : nbytes_(nbytes) {
   if (!writable_) raise(ErrorKind::OutOfMemory, "no memory for a kernel of %zu bytes", nbytes);
 }
 
+// The end of a chunk is used again; before it, rooms of other threads may follow.
+CodeRoom::~CodeRoom() {
+  if (is_sealed_) return;
+  if (!executable_) {
+    munmap(writable_, nbytes_);
+    return;
+  }
+  const size_t room = room_for(nbytes_);
+  std::lock_guard lock(mutex);
+  if (current.owner == getpid() && writable_ + room == current.writable + current.used) current.used -= room;
+}
+
 char* CodeRoom::seal() {
-  if (executable_) return executable_;
-  if (mprotect(writable_, nbytes_, PROT_READ | PROT_EXEC) != 0)
+  if (!executable_ && mprotect(writable_, nbytes_, PROT_READ | PROT_EXEC) != 0)
     raise(ErrorKind::Runtime, "the system refuses to allocate executable memory");
-  return writable_;
+  is_sealed_ = true;
+  return executable_ ? executable_ : writable_;
 }
 
 }  // namespace pellucid

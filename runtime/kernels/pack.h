@@ -1,8 +1,8 @@
 // The kernel pack: one mapped file of position-independent kernels per instruction-set level.
 //
-// Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs at
-// `blobs_offset`, 64-byte aligned. The file is written by src/pellucid_compiler/pack/kernel_pack.py. Header and
-// bounds are checked when it is opened, a kernel's CRC-32 at first use.
+// Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs at `blobs_offset`,
+// one after another. Each is a zlib stream. The file is written by src/pellucid_compiler/pack/kernel_pack.py. Header and
+// bounds are checked when it is opened; when a kernel is first used, its blob's bounds and zlib's Adler-32 are.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::span<const char* const> product_levels();
 // file if it is damaged or has another version.
 void open_pack(const std::string& path);
 
-// Loads the kernel when it is first asked for; null if no pack has it. Raises if its bytes are damaged.
+// Loads the kernel at first use; null if no pack has it. Raises if its bytes are damaged.
 KernelFunction find_in_packs(const KernelId& id);
 bool is_packed(const KernelId& id);
 

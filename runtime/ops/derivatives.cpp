@@ -145,14 +145,16 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
   if (derivatives.frozen_read) return;
   if (FrozenOp& frozen = frozen_op(op); frozen.derivatives.size) {
     frozen.own_derivatives = frozen.derivatives.inflate();
+    KeyCache<Derivatives::Frozen> made[kNumRules];
     Decoder in(frozen.own_derivatives);
     for (size_t count = in.list(); count--;) {
       auto given = in.record<encoded::KeyedDerivative>();
       KeyBuilder key;
       key.add(given.mask);
       key.add_items(given.key, op.schema);
-      derivatives.frozen[static_cast<int>(given.rule)].add(key).encoded.push_back(given.derivative);
+      made[static_cast<int>(given.rule)].add(key).encoded.push_back(given.derivative);
     }
+    for (int rule = 0; rule < kNumRules; ++rule) derivatives.frozen[rule].take(made[rule]);
   }
   derivatives.frozen_read.store(true, std::memory_order_release);
 }
@@ -161,7 +163,8 @@ const std::vector<DerivativeVariant>* decode_frozen(Derivatives::Frozen& found, 
   std::lock_guard lock(filling);
   if (!found.variants.load()) {
     auto made = std::make_unique<std::vector<DerivativeVariant>>();
-    for (const auto encoded : std::exchange(found.encoded, {})) made->push_back(make_variant(encoded, rule, call));
+    for (const auto encoded : found.encoded) made->push_back(make_variant(encoded, rule, call));
+    found.encoded = {};
     found.variants.store(made.release(), std::memory_order_release);
   }
   return found.variants.load();

@@ -13,7 +13,7 @@ namespace {
 struct Documentation {
   std::vector<encoded::DocumentationRow> rows;
   Compressed encoded;
-  std::vector<uint8_t> texts;  // inflated when a text is first asked for
+  std::vector<uint8_t> texts;  // inflated at first use
 };
 FORK_SAFE ForkSafeMutex mutex;
 Documentation& documentation() {

@@ -63,7 +63,9 @@ KeyBuilder frozen_key(encoded::PointwiseKey& given) {
 }
 
 void read_frozen(const OpRecord& op, ElementFunctions& functions) {
-  if (!std::exchange(functions.frozen_read, true)) add_element_functions(functions, frozen_op(op).keys.inflate());
+  if (functions.frozen_read) return;
+  add_element_functions(functions, frozen_op(op).keys.inflate());
+  functions.frozen_read = true;
 }
 
 }  // namespace
@@ -71,11 +73,13 @@ void read_frozen(const OpRecord& op, ElementFunctions& functions) {
 void add_element_functions(ElementFunctions& functions, std::span<const uint8_t> keys) {
   if (keys.empty()) return;
   Decoder in(keys);
+  KeyCache<ElementFunctions::Slot> made;
   for (size_t count = in.list(); count--;) {
     auto given = in.record<encoded::KeyedFunction>();
-    std::atomic<ElementFunction*>& slot = functions.by_key.add(frozen_key(given.key)).function;
+    std::atomic<ElementFunction*>& slot = made.add(frozen_key(given.key)).function;
     if (!slot.load()) slot.store(decode_element_function(given.function).release(), std::memory_order_release);
   }
+  functions.by_key.take(made);
 }
 
 std::unique_ptr<ElementFunction> decode_element_function(std::span<const uint8_t> data) {

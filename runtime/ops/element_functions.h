@@ -20,7 +20,7 @@ struct ElementFunctions {
   KeyCache<Slot> by_key;
 };
 
-// Adds [[key, function], ...] to the op's functions.
+// Adds [[key, function], ...] to the op's functions, all or, if it raises, none.
 void add_element_functions(ElementFunctions& functions, std::span<const uint8_t> keys);
 
 // Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,

@@ -38,7 +38,7 @@ void read_frozen(const OpRecord& op, GraphData& data) {
   if (data.frozen_read) return;
   FrozenOp& frozen = frozen_op(op);
   if (frozen.keys.size) {
-    frozen.own_keys = frozen.keys.inflate();
+    frozen.own_keys = frozen.keys.inflate();  // also after an attempt that raised: no plan points to the bytes
     add_plans(op, data, frozen.own_keys);
   }
   data.frozen_read.store(true, std::memory_order_release);
@@ -269,17 +269,19 @@ void prepare_destination(const OpCall& call, TensorImpl& destination, const Tens
 void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys) {
   if (keys.empty()) return;
   Decoder in(keys);
+  KeyCache<FrozenVariants> made;
   for (size_t count = in.list(); count--;) {
     auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
     key.add_items(given.key, op.schema);
-    FrozenVariants& variants = data.frozen.add(key);
+    FrozenVariants& variants = made.add(key);
     auto item = std::make_unique<FrozenVariant>();
     item->variant.encoded = given.plan;
     item->variant.programs = ProgramScope::current();
     item->next.reset(variants.first.load(std::memory_order_relaxed));
     variants.first.store(item.release(), std::memory_order_release);
   }
+  data.frozen.take(made);
 }
 
 constexpr Device kMeta{DeviceType::Meta};

@@ -55,7 +55,7 @@ struct GraphData : KindData {
   PreparedCalls prepared;
 };
 
-// Adds [[key, plan], ...] to the op's plans; `keys` must live as long as the op.
+// Adds [[key, plan], ...] to the op's plans, all or, if it raises, none; `keys` must live as long as the op.
 void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys);
 
 // The boxed kernels of graph ops: on the CPU, and without memory on Meta.

@@ -48,6 +48,21 @@ class KeyCache {
     return entry.release()->payload;
   }
 
+  // Moves all entries of a cache, which has none of this one's keys, so that readers find them. The caller holds the
+  // owner's lock.
+  void take(KeyCache& other) noexcept {
+    other.last_.store(nullptr, std::memory_order_relaxed);
+    for (size_t k = 0; k < kBuckets; ++k) {
+      std::unique_ptr<Entry> entry(other.buckets_[k].exchange(nullptr, std::memory_order_relaxed));
+      while (entry) {
+        std::unique_ptr<Entry> rest = std::move(entry->next);
+        entry->next.reset(buckets_[k].load(std::memory_order_relaxed));
+        buckets_[k].store(entry.release(), std::memory_order_release);
+        entry = std::move(rest);
+      }
+    }
+  }
+
   ~KeyCache() {
     for (auto& head : buckets_) {
       std::unique_ptr<Entry> entry(head.load());

@@ -29,8 +29,9 @@ class ProgramTable {
     const auto found = programs_.find(id);
     if (found == programs_.end()) return nullptr;
     if (!found->second.program) {
-      found->second.program = std::make_unique<TileProgram>();
-      decode_tile_program(Decoder(found->second.encoded), *found->second.program);
+      auto made = std::make_unique<TileProgram>();
+      decode_tile_program(Decoder(found->second.encoded), *made);
+      found->second.program = std::move(made);
     }
     return found->second.program.get();
   }
@@ -43,12 +44,14 @@ class ProgramTable {
 
   void read() {
     if (frozen_.size) own_ = frozen_.inflate();
-    read_ = true;
+    std::map<KernelId, Known> programs;
     Decoder in(own_);
     for (size_t count = in.list(); count--;) {
       const auto given = in.record<encoded::Program>();
-      programs_[given.kernel].encoded = given.encoded;
+      programs[given.kernel].encoded = given.encoded;
     }
+    programs_ = std::move(programs);
+    read_ = true;
   }
 
   Compressed frozen_;  // inflated into own_ when it is first read

@@ -216,7 +216,9 @@ class WordProduct {
       return 0;
     });
     data_[kB] = made->host();
-    each_axis(kB, [&](Axis& axis, int64_t place) { axis.strides[kB] = place == 1 ? kWord : place * words_ * kWord; });
+    const Axis* const inner = &groups_[kColumns].back();
+    each_axis(kB,
+              [&](Axis& axis, int64_t place) { axis.strides[kB] = &axis == inner ? kWord : place * words_ * kWord; });
     groups_[kDepth][0].strides[kB] = row_bytes;
   }
 

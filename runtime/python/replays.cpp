@@ -78,11 +78,12 @@ struct Begun {
 };
 thread_local std::unique_ptr<Begun> begun;
 
-// _begin_capture(arguments, held): captures what this thread does to tensors from now on.
+// _begin_call_capture(arguments, held): captures what this thread does to tensors from now on.
 PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *arguments, *held;
-    if (!PyArg_ParseTuple(args, "O!O!:_begin_capture", &PyTuple_Type, &arguments, &PyList_Type, &held)) return nullptr;
+    if (!PyArg_ParseTuple(args, "O!O!:_begin_call_capture", &PyTuple_Type, &arguments, &PyList_Type, &held))
+      return nullptr;
     auto made = std::make_unique<Begun>();
     std::vector<Tensor> tensors, holding;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arguments); ++k) {
@@ -202,12 +203,12 @@ void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const
       }
 }
 
-// _end_capture(result, reads, handles_errors) -> a Replay, or a str that says why there is none.
+// _end_call_capture(result, reads, handles_errors) -> a Replay, or a str that says why there is none.
 PyObject* end(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *result, *reads;
     int handles_errors;
-    if (!PyArg_ParseTuple(args, "OOp:_end_capture", &result, &reads, &handles_errors)) return nullptr;
+    if (!PyArg_ParseTuple(args, "OOp:_end_call_capture", &result, &reads, &handles_errors)) return nullptr;
     if (!begun) raise(ErrorKind::Runtime, "nothing is captured");
     const std::unique_ptr<Begun> ended = std::move(begun);
     Capture& capture = *ended->capture;
@@ -232,7 +233,7 @@ PyObject* end(PyObject*, PyObject* args) {
   });
 }
 
-// _abort_capture()
+// _abort_call_capture()
 PyObject* abort(PyObject*, PyObject*) {
   return guarded([] {
     begun.reset();
@@ -470,9 +471,10 @@ PyMethodDef reads_methods[] = {
     {},
 };
 PyMethodDef functions[] = {
-    {"_begin_capture", begin, METH_VARARGS, "_begin_capture(arguments, held): begins to capture a call."},
-    {"_end_capture", end, METH_VARARGS, "_end_capture(result, reads, handles_errors): a Replay, or why there is none."},
-    {"_abort_capture", abort, METH_NOARGS, "Discards the capture."},
+    {"_begin_call_capture", begin, METH_VARARGS, "_begin_call_capture(arguments, held): begins to capture a call."},
+    {"_end_call_capture", end, METH_VARARGS,
+     "_end_call_capture(result, reads, handles_errors): a Replay, or why there is none."},
+    {"_abort_call_capture", abort, METH_NOARGS, "Discards the capture."},
     {},
 };
 

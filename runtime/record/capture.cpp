@@ -79,18 +79,8 @@ bool Action::has_effects() const {
 }
 
 Action Action::repeated() const {
-  Action copy;
-  copy.kind = kind;
-  copy.op = op;
-  copy.op_owner = op_owner;
-  copy.epoch = epoch;
-  copy.arguments = StoredValues({arguments.data(), arguments.size()});
-  copy.operands = operands;
-  copy.results = results;
-  copy.numels = numels;
-  copy.written = written;
-  copy.nanoseconds = nanoseconds;
-  copy.writes = writes;
+  Action copy(*this);
+  copy.released.clear();
   return copy;
 }
 

@@ -35,8 +35,22 @@ struct SlotOrigin {
   bool is_used = false;   // whether an action reads or makes it
 };
 
+// What an action's calls leave for the next one. A copy of the action begins without it.
+struct Preparation {
+  Preparation() = default;
+  Preparation(const Preparation&) {}
+  Preparation(Preparation&&) = default;
+  Preparation& operator=(Preparation&&) = default;
+
+  std::unique_ptr<Prepared> prepared;
+  uint8_t runs = 0;
+};
+
 struct Action {
   enum class Kind : uint8_t { Call, View, Make, Gradient };
+  Action() = default;
+  Action(Action&&) = default;
+  Action& operator=(Action&&) = default;
   Kind kind;
   // Call
   const OpRecord* op = nullptr;
@@ -50,9 +64,8 @@ struct Action {
   int64_t nanoseconds = 0;      // that it took in the captured call
   bool writes = false;          // whether it writes memory that existed before the call
   bool has_effects() const;     // whether it may have effects that outlive the call
-  Action repeated() const;      // the same Call once more
-  mutable std::unique_ptr<Prepared> prepared;
-  mutable uint8_t runs = 0;
+  Action repeated() const;      // the same action once more, which releases nothing
+  mutable Preparation preparation;
   // View: `slot` becomes a view of `source`, `offset` elements from its first. Make: `slot` is created. Gradient:
   // `slot` is the gradient (kNoSlot: none).
   Slot slot = kNoSlot, source = kNoSlot;
@@ -63,6 +76,9 @@ struct Action {
   bool is_number = false;      // of Make: whether it was a Python number, which is weak in promotion
   uint32_t leaf = 0;           // of Gradient: the held tensor
   std::vector<Slot> released;  // tensors freed after the action
+
+ private:
+  Action(const Action&) = default;  // strings of `arguments` are the recipe's
 };
 
 // The result of a capture.

@@ -168,7 +168,8 @@ class Joiner {
   bool find_list(size_t k) {
     const Action& action = recipe_.actions[k];
     PreparedList list;
-    if (!action.prepared || !action.prepared->list(action.operands.size(), list)) return false;
+    const Prepared* const prepared = action.preparation.prepared.get();
+    if (!prepared || !prepared->list(action.operands.size(), list)) return false;
     if (!fits(action, list) || writes_shared(action, list)) return false;
     std::vector<Place> values;
     for (const Slot slot : action.operands) values.push_back(places_[slot]);
@@ -379,7 +380,7 @@ void Program::run(Replay::Run& run) const {
         const auto count = static_cast<uint32_t>(step.prepared->pointers.size());
         for (uint32_t k = 0; k < count; ++k) data[k] = address(step.first + k);
         if (const int64_t status = launch(*step.prepared, data)) [[unlikely]]
-          step.action->prepared->fail(*step.action->op, *step.prepared, status);
+          step.action->preparation.prepared->fail(*step.action->op, *step.prepared, status);
         break;
       }
       case Instruction::Kind::Fill:

@@ -12,11 +12,17 @@ constexpr uint32_t kMostResults = 512;      // finding each takes time
 
 // A slot's lifetime, in actions.
 struct Life {
-  size_t made = kNever, last = kNever;  // `last`: that releases it; kNever if it outlives the call
-  size_t memory_last = 0;               // the same of its memory
-  int64_t bytes = 0;                    // if it has memory of its own that the call makes
-  std::vector<size_t> readers;
-  bool is_plain = true;  // neither viewed, written nor given away
+  std::vector<size_t> readers, writers;  // `writers` of its memory
+  size_t made = kNever, last = kNever;   // `last`: that releases it; kNever if it outlives the call
+  size_t memory_last = 0;                // the same of its memory
+  int64_t bytes = 0;                     // if it has memory of its own that the call makes
+  bool is_plain = true;                  // neither viewed, written nor given away
+
+  // Forgets everything, and keeps the memory of the lists.
+  void clear() {
+    readers.clear(), writers.clear();
+    *this = {.readers = std::move(readers), .writers = std::move(writers)};
+  }
 };
 
 // A result that could be computed again: released after `released`, computed before `again`.
@@ -67,8 +73,8 @@ class Recomputation {
   Slot memory_of(Slot slot) const { return recipe_.slots[slot].memory; }
 
   void find_lives() {
-    lives_.assign(recipe_.slots.size(), {});
-    writes_.assign(recipe_.slots.size(), {});
+    for (Life& life : lives_) life.clear();
+    lives_.resize(recipe_.slots.size());
     for (size_t k = 0; k < recipe_.actions.size(); ++k) add_action(k, recipe_.actions[k]);
     for (Slot slot = 0; slot < lives_.size(); ++slot) {  // memory lives as long as its last view
       Life& memory = lives_[memory_of(slot)];
@@ -83,8 +89,9 @@ class Recomputation {
         for (size_t r = 0; r < action.results.size(); ++r)
           if (const Slot slot = action.results[r]; slot != kNoSlot) make(slot, k, action.numels[r]);
         for (const Slot slot : action.written) {
-          writes_[memory_of(slot)].push_back(k);
-          lives_[memory_of(slot)].is_plain = false;
+          Life& memory = lives_[memory_of(slot)];
+          memory.writers.push_back(k);
+          memory.is_plain = false;
         }
         break;
       }
@@ -108,17 +115,17 @@ class Recomputation {
   }
 
   // The most bytes that the call has made and not released, and after which action.
-  std::pair<int64_t, size_t> peak() const {
-    std::vector<int64_t> change(recipe_.actions.size() + 1);
+  std::pair<int64_t, size_t> peak() {
+    change_.assign(recipe_.actions.size() + 1, 0);
     for (const Life& life : lives_) {
       if (!life.bytes) continue;
-      change[life.made] += life.bytes;
-      if (life.memory_last != kNever) change[life.memory_last + 1] -= life.bytes;
+      change_[life.made] += life.bytes;
+      if (life.memory_last != kNever) change_[life.memory_last + 1] -= life.bytes;
     }
     int64_t now = 0, most = 0;
     size_t position = 0;
     for (size_t k = 0; k < recipe_.actions.size(); ++k) {
-      now += change[k];
+      now += change_[k];
       if (now > most) most = now, position = k;
     }
     return {most, position};
@@ -157,8 +164,8 @@ class Recomputation {
   // Whether the operands of an action at `made` are stored, unchanged, until `again`.
   bool can_read_at(const Action& action, size_t made, size_t again) const {
     return std::ranges::all_of(action.operands, [&](Slot slot) {
-      const bool is_changed =
-          std::ranges::any_of(writes_[memory_of(slot)], [&](size_t write) { return write >= made && write < again; });
+      const bool is_changed = std::ranges::any_of(lives_[memory_of(slot)].writers,
+                                                  [&](size_t write) { return write >= made && write < again; });
       const bool is_of_call = recipe_.slots[slot].kind == SlotOrigin::Kind::Made;
       return !is_changed && recipe_.slots[slot].kind != SlotOrigin::Kind::Gradient &&
              (!is_of_call || lives_[slot].last >= again);
@@ -183,8 +190,8 @@ class Recomputation {
 
   Recipe& recipe_;
   const MemoryBudget& budget_;
-  std::vector<Life> lives_;                  // per slot
-  std::vector<std::vector<size_t>> writes_;  // per slot with memory: the actions that write it
+  std::vector<Life> lives_;      // per slot
+  std::vector<int64_t> change_;  // of the bytes, before each action
 };
 
 }  // namespace

@@ -144,6 +144,11 @@ const char* Conditions::broken_by_call() const {
 Replay::Replay(Recipe recipe, Conditions conditions) : recipe_(std::move(recipe)), conditions_(std::move(conditions)) {}
 Replay::~Replay() = default;
 
+Recomputed Replay::recompute(const MemoryBudget& budget) {
+  if (runs_) raise(ErrorKind::Runtime, "a replay that has run cannot recompute results");
+  return record::recompute(recipe_, budget);
+}
+
 bool Replay::is_current() const {
   return std::ranges::all_of(recipe_.actions, [](const Action& action) {
     return !action.op || action.op->epoch.load(std::memory_order_relaxed) == action.epoch;
@@ -222,19 +227,20 @@ void Replay::Run::view(const Action& action) {
 namespace {
 
 void run_action(const Action& action, OpCall& call, std::span<TensorImpl* const> tensors) {
-  if (action.prepared && action.prepared->run(call, tensors)) [[likely]]
+  Preparation& known = action.preparation;
+  if (known.prepared && known.prepared->run(call, tensors)) [[likely]]
     return;
   call.keys = {};
-  if (action.runs < kPreparedRun) {
-    ++action.runs;
+  if (known.runs < kPreparedRun) {
+    ++known.runs;
     return dispatch(call);
   }
-  if (action.runs == kPreparedRun) {
-    ++action.runs;
+  if (known.runs == kPreparedRun) {
+    ++known.runs;
     PreparationRequest request{&call, nullptr};
     const PreparationScope scope(request);
     dispatch(call);
-    action.prepared = std::move(request.made);
+    known.prepared = std::move(request.made);
     return;
   }
   dispatch(call);

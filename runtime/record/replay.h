@@ -82,8 +82,8 @@ class Replay {
   ~Replay();
 
   const Recipe& recipe() const { return recipe_; }
-  // Changes the recipe to need less memory. Before the first run.
-  Recomputed recompute(const MemoryBudget& budget) { return record::recompute(recipe_, budget); }
+  // Changes the recipe to need less memory. Raises after the first run: what it prepares belongs to the recipe.
+  Recomputed recompute(const MemoryBudget& budget);
   const Conditions& conditions() const { return conditions_; }
   // Whether no kernel was registered or removed since the capture.
   bool is_current() const;
@@ -127,7 +127,7 @@ class Replay {
   // The program, once it can be made.
   const Program* program_of_run() const;
 
-  Recipe recipe_;
+  Recipe recipe_;  // unchanged from the first run on
   const Conditions conditions_;
   // Written by the run in progress.
   mutable std::unique_ptr<const Program> program_;

@@ -138,6 +138,17 @@ def test_a_result_that_the_call_returns_is_stored():
     assert compiled._pellucid_compilation.replays
 
 
+def test_a_replay_that_has_run_does_not_change():
+    step, _ = step_of(gelus)
+    compiled = torch.compile(step)
+    run(compiled)
+    (replay,) = compiled._pellucid_compilation.replays
+    known = replay.recomputed(), replay.facts()[1]
+    with pytest.raises(RuntimeError, match="a replay that has run"):
+        replay.recompute(0.0)
+    assert (replay.recomputed(), replay.facts()[1]) == known
+
+
 def test_explain_tells_it():
     step, _ = step_of(gelus)
     compiled = torch.compile(step)

@@ -60,6 +60,18 @@ def test_sums_of_every_layout_are_exact(size):
             np.testing.assert_array_equal(out.numpy(), want)
 
 
+def test_a_block_of_one_column_keeps_the_batch_apart():
+    random = np.random.default_rng(0)
+    k, most = 4096, 64  # the columns of a block for this depth
+    for n in (most, most + 1):
+        a, b = (
+            random.integers(-128, 128, size, np.int8) for size in ((2, 3, k), (2, k, n))
+        )
+        result = torch.vmap(torch._int_mm)(torch.tensor(a), torch.tensor(b))
+        want = a.astype(np.int32) @ b.astype(np.int32)
+        np.testing.assert_array_equal(result.numpy(), want)
+
+
 def transposed(like):
     return torch.empty(like.shape[::-1], dtype=torch.int32).t()
 

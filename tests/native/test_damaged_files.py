@@ -5,11 +5,17 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import zlib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import pellucid
+from pellucid_compiler.abi.encode import decode, encode
+from pellucid_compiler.abi.limits import FROZEN_MAGIC
+from pellucid_compiler.abi.records import FrozenFile, OpRow
+from pellucid_compiler.ir.opcodes import OPCODE_DIGEST
 
 PACKAGE = Path(pellucid.__file__).parent
 PACK = f"kernels-{pellucid._C._isa_level()}.pack"
@@ -115,6 +121,45 @@ def test_a_table_with_other_bytes_never_crashes(folder, seed):
     path.write_bytes(content)
     done = run_with(folder)
     assert done.returncode in (0, 1), (done.returncode, done.stderr[-2000:])
+
+
+TWICE = """
+    from tests.exec.other_files import start_with
+
+    torch = start_with({folder!r})
+    x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    calls = [
+        lambda: x.detach().acosh(), lambda: x.detach().cumprod(1), lambda: x.erf().sum()
+    ]
+    for call in (*calls, lambda: calls[1]().double(), *calls):
+        try:
+            call().backward() if call is calls[2] else call()
+        except ValueError as error:
+            print("refused:", error)
+"""
+DAMAGED = {"acosh": "keys", "cumprod": "keys", "erf": "derivatives"}
+
+
+def with_damaged_ends(content):
+    """The table with a last entry of some ops' lists that is none."""
+    start = content[: len(FROZEN_MAGIC) + len(OPCODE_DIGEST)]
+    file = decode(content[len(start) :])
+    columns = [field.name for field in fields(OpRow)]
+    for row in file[[field.name for field in fields(FrozenFile)].index("ops")]:
+        name = row[columns.index("schema")].split("(")[0]
+        place = columns.index(DAMAGED.get(name, "keys"))
+        if name in DAMAGED and row[place][0]:
+            entries = encode([*decode(zlib.decompress(row[place][1])), 0])
+            row[place] = [len(entries), zlib.compress(entries)]
+    return start + encode(file)
+
+
+def test_a_damaged_entry_is_refused_every_time(folder):
+    path = folder / "frozen.bin"
+    path.write_bytes(with_damaged_ends(path.read_bytes()))
+    done = run_with(folder, TWICE)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("refused:") == 7, done.stdout
 
 
 def test_damaged_cache_entries_are_rebuilt(folder):

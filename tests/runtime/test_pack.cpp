@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "../sanitizers/check.h"
+#include "kernels/code_memory.h"
 #include "kernels/conversion.h"
 #include "kernels/pack.h"
 #include "test_kernels.h"
@@ -77,6 +78,17 @@ TEST(damaged_packs_are_refused) {
   ref.id[0] = 4;
   CHECK_RAISES("do not match their checksum", ref.get());
   CHECK_RAISES("cannot open", open_pack("/nonexistent/pack"));
+}
+
+TEST(room_of_code_that_cannot_be_filled_is_used_again) {
+  const char* first = nullptr;
+  const auto fail = [&](std::span<char> room) {
+    first = room.data();
+    raise(ErrorKind::Runtime, "no code");
+  };
+  CHECK_RAISES("no code", place_code(100, 0, fail));
+  place_code(100, 0, [&](std::span<char> room) { CHECK(room.data() == first); });
+  place_code(100, 0, [&](std::span<char> room) { CHECK(room.data() != first); });
 }
 
 TEST(kernels_come_from_the_pack_then_the_resolver_then_the_interpreter) {

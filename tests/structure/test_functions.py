@@ -1,4 +1,4 @@
-"""Functions are short, and something names every function of the engine."""
+"""Functions are short and defined once; something names each one of the engine."""
 
 import ast
 import re
@@ -70,3 +70,17 @@ def test_the_rules_find_what_breaks_them(tmp_path):
     words = Counter(re.findall(r"\w+", path.read_text()))
     assert [row.split()[-1] for row in unnamed([path], words)] == ["unused"]
     assert len(too_long([path], most=1)) == 2
+
+
+def test_module_functions_of_the_runtime_are_defined_once():
+    """Of two functions with one name, the one that is added later would serve both."""
+    tables = re.compile(r"PyMethodDef functions\[\] = \{\n(.*?)^\};", re.S | re.M)
+    named = re.compile(r'^    \{"(\w+)",', re.MULTILINE)
+    names = Counter(
+        name
+        for path in sorted((ROOT / "runtime").rglob("*.cpp"))
+        for table in tables.findall(path.read_text())
+        for name in named.findall(table)
+    )
+    assert len(names) > 200
+    assert [name for name, count in names.items() if count > 1] == []

@@ -160,7 +160,7 @@ def _is_pure(function: Any) -> bool:
     module = getattr(function, "__module__", None)
     owner = getattr(function, "__self__", None)
     name = function.__name__
-    if function is sys.setprofile or function is _C._begin_capture:
+    if function is sys.setprofile or function is _C._begin_call_capture:
         return True
     if isinstance(owner, Tensor):
         return name in QUERIES or name in _COMPARED_METHODS or is_op(name)

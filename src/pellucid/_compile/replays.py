@@ -103,13 +103,15 @@ class Replayer:
         watch = Watch()
         _C._enter_region(False)
         try:
-            _C._begin_capture(args, reads.tensors)
+            _C._begin_call_capture(args, reads.tensors)
             try:
                 with watch:
                     result = fn(*args)
-                found = _C._end_capture(result, reads.entries, reads.handles_errors)
+                found = _C._end_call_capture(
+                    result, reads.entries, reads.handles_errors
+                )
             finally:
-                _C._abort_capture()
+                _C._abort_call_capture()
         except BaseException:
             self._fail("the call raised an exception")
             raise
