@@ -381,6 +381,18 @@ def test_a_second_pass_that_is_a_sample_or_reaches_the_loss_is_kept(findings_of)
     assert not [f for f in found if "again" in f.evidence]
 
 
+def test_only_what_slept_is_named(findings_of):
+    text = """
+import time
+def unused():
+    time.sleep(9)
+def pause():
+    time.sleep(0.02)
+"""
+    (finding,) = findings_of(["pause()", "loss = net(X).mean()"], text)
+    assert finding.kind == "wait" and finding.text == "time.sleep(0.02)"
+
+
 def test_what_an_iteration_binds_first_is_not_carried(findings_of):
     body = ["x = X * 2", "x = net(x)", "loss = x.square().mean()"]
     (finding,) = [
