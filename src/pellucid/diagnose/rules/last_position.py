@@ -21,13 +21,7 @@ def find(facts: Facts) -> list[Finding]:
     findings = []
     for file in facts.files:
         tree = tree_of(file)
-        classes = (
-            [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)] if tree else []
-        )
-        read = [model for model in classes if _reads_last(tree, model)]
-        for statement, call in (
-            found for model in read for found in _last_layers(model)
-        ):
+        for statement, call in _last_layers(tree) if tree else ():
             entry = facts.lines.get((file, statement.lineno))
             share = facts.share_of(entry.total) if entry is not None else 0.0
             if entry is None or share < _SHARE or not _is_of_sequences(entry.items):
@@ -81,11 +75,19 @@ def _read_last(tree: ast.Module) -> Iterator[ast.expr]:
                 yield node.value
 
 
-def _last_layers(model: ast.ClassDef) -> Iterator[tuple[ast.stmt, ast.Call]]:
-    """Calls of a layer, ``self.head(h)``, whose value a ``forward`` returns."""
-    for function in model.body:
-        if not isinstance(function, ast.FunctionDef) or function.name != "forward":
-            continue
+def _last_layers(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
+    """Calls of a layer, ``self.head(h)``, whose value a ``forward`` returns, of which
+    the program reads the last position.
+    """
+    models = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    forwards = (
+        function
+        for model in models
+        if _reads_last(tree, model)
+        for function in model.body
+        if isinstance(function, ast.FunctionDef) and function.name == "forward"
+    )
+    for function in forwards:
         returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)]
         if len(returned) != 1:
             continue
