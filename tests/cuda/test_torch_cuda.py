@@ -36,6 +36,38 @@ except NotImplementedError as error:
     assert lines[8].startswith("torch.cuda.temperature: ")
 
 
+def test_what_is_not_there_says_so_on_machines_with_gpus():
+    output = run_program("""
+cuda = torch.cuda
+for make in (
+    lambda: cuda.MemPool(),
+    lambda: cuda.FloatTensor(3),
+    lambda: cuda.Event(interprocess=True),
+    lambda: cuda.CUDAGraph(keep_graph=True),
+    lambda: cuda.device("cpu"),
+    lambda: cuda.device(torch.device("cpu")),
+    lambda: cuda.caching_allocator_enable(False),
+    lambda: cuda._gpus.memory_alocated(),
+):
+    try:
+        make()
+    except Exception as error:
+        print(type(error).__name__, "computes on the CPU" in str(error))
+print(cuda.host_memory_stats(), cuda.reset_peak_host_memory_stats())
+cuda.caching_allocator_enable(True)
+with cuda.device("cuda:0"), cuda.device(torch.device("cuda")), cuda.device(None):
+    print(cuda.current_device())
+""")
+    names = (
+        *("NotImplementedError", "TypeError", "NotImplementedError"),
+        *("NotImplementedError", "ValueError", "ValueError", "NotImplementedError"),
+        "AttributeError",
+    )
+    *errors, stats, current = output.splitlines()
+    assert errors == [f"{name} False" for name in names]
+    assert (stats, current) == ("{} None", "0")
+
+
 def test_a_training_step_runs_on_the_gpu_and_gives_the_cpus_results():
     output = run_program("""
 from tools.check_gpu import Gpt, training_step

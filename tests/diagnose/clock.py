@@ -20,6 +20,7 @@ from pellucid._compile.state import compilations
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.machine import machine
 from pellucid.diagnose.recording import outermost
+from pellucid.diagnose.sleeping import Sleeping
 from pellucid.diagnose.training import Training
 from pellucid.diagnose.verdict import WATCH, facts_of, report_of, settings_now
 from pellucid.profiler._timeline.costs import CostCounter
@@ -78,13 +79,17 @@ def injected():
 def diagnosed(work, files=(), fading=None):
     """The report of ``work()`` by this clock; restores settings."""
     costs, session, threads = CostCounter(), Session(WATCH), torch.get_num_threads()
-    training, batches = Training(), Batches()
+    training, batches, sleeping = Training(), Batches(), Sleeping()
     training.start()
     batches.start()
     session.start()
     try:
         with injected(), compilations() as result:
-            work()
+            sleeping.start()
+            try:
+                work()
+            finally:
+                sleeping.stop()
     finally:
         log = session.stop()
         training.stop()

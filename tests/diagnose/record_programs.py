@@ -20,9 +20,13 @@ def recorded(script):
     """The report of a script, as the command's child process writes it."""
     leaving = Leaving()
     code, module = main_module(script, {}, leaving)
-    report = clock.diagnosed(
-        lambda: exec(code, module.__dict__), [script], FADING.get(Path(script).stem)
-    )
+
+    def work():
+        leaving.start()
+        exec(code, module.__dict__)
+        leaving.stop()
+
+    report = clock.diagnosed(work, [script], FADING.get(Path(script).stem))
     return report.pickled()
 
 

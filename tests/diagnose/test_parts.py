@@ -8,6 +8,10 @@ import time
 import numpy as np
 import pytest
 
+import pellucid as torch
+from pellucid import nn
+from pellucid.diagnose import leaving
+from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.experiments import Program, measure
 from pellucid.diagnose.findings import Finding, Patch, Report
@@ -106,3 +110,42 @@ def test_a_claimed_gain_is_that_of_the_patched_copy_within_a_fifth(tmp_path):
     (kept,) = report.findings
     assert kept.pairs == 5
     assert kept.measured_gain[0] == pytest.approx(2.0 / 0.8, rel=0.2)
+
+
+def test_only_what_ran_for_long_keeps_its_variables(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(leaving.time, "perf_counter", lambda: now[0])
+    source = """
+def brief():
+    data = 1
+    for _ in range(1):
+        wait(1)
+def long():
+    data = 2
+    for _ in range(1):
+        wait(60)
+brief()
+assert len(kept.kept) == 1
+long()
+"""
+    own = leaving.Leaving()
+    own.start()
+    variables = {"kept": own, "wait": lambda s: now.append(now.pop() + s)}
+    exec(own.compiled(source, "script.py"), variables | own.names())
+    assert [kept.data for _, kept in own.kept] == [2]
+    now[0] += 1000
+    own.stop()
+    assert own.kept == []
+
+
+def test_positions_are_those_of_indices():
+    counts = torch.zeros(8, 64)
+    counts[torch.arange(8), torch.arange(8)] = 1
+    words, sums = nn.Embedding(9, 4, padding_idx=0), nn.Linear(64, 4)
+    seen = Batches()
+    seen.start()
+    sums(counts)
+    words(counts.long())
+    seen.stop()
+    (padded,) = seen.padded
+    assert padded.longest == 8 and padded.names == () and padded.is_declared

@@ -136,7 +136,7 @@ def report_of():
     with subprocess.Popen(command, bufsize=1, **pipes) as recorder:
 
         def report(name):
-            print(PROGRAMS / f"{name}.py", file=recorder.stdin)
+            print(PROGRAMS / Path(name).with_suffix(".py"), file=recorder.stdin)
             return Report.unpickled(json.loads(recorder.stdout.readline())["report"])
 
         yield report
@@ -336,6 +336,83 @@ def test_steps_of_a_loop_sum_to_its_time_and_slow_ones_say_why():
     (line,) = [x for x in report.text().splitlines() if "number 4" in x]
     assert "(python +" in line
     assert len(json.loads(report.json())["steps"]) == 6
+
+
+SETTING = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 10))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+X, Y = torch.randn(512, 256), torch.randint(0, 10, (512,))
+"""
+LOOP = """
+for _ in range(8):
+{body}
+    opt.zero_grad()
+    loss.backward({options})
+    opt.step()
+"""
+
+
+@pytest.fixture
+def findings_of(report_of, tmp_path):
+    """A function that gives what is found in a loop of steps; ``text`` before it."""
+
+    def findings(body, text="", options=""):
+        path = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"
+        body = "".join(f"    {line}\n" for line in body)
+        path.write_text(SETTING + text + LOOP.format(body=body, options=options))
+        return report_of(path).findings
+
+    return findings
+
+
+def test_a_second_pass_that_is_a_sample_or_reaches_the_loss_is_kept(findings_of):
+    both = "loss = nn.functional.cross_entropy(a, Y) + (a - b).square().mean()"
+    passes = ["a = net(X)", "b = net(X)", both]
+    noisy = "net.insert(1, nn.Dropout(0.2))\n"
+    assert not [f for f in findings_of(passes, noisy) if "again" in f.evidence]
+    (finding,) = [f for f in findings_of(passes) if "again" in f.evidence]
+    assert finding.keeps_output
+    assert finding.patch.edits[0][2] == ("    b = a",)
+    sums = ["c = sum(rows)", "d = sum(rows)", "loss = net(X).mean()"]
+    found = findings_of(sums, "rows = list(X)\n")
+    assert not [f for f in found if "again" in f.evidence]
+
+
+def test_only_what_slept_is_named(findings_of):
+    text = """
+import time
+def unused():
+    time.sleep(9)
+def pause():
+    time.sleep(0.02)
+"""
+    (finding,) = findings_of(["pause()", "loss = net(X).mean()"], text)
+    assert finding.kind == "wait" and finding.text == "time.sleep(0.02)"
+
+
+def test_what_an_iteration_binds_first_is_not_carried(findings_of):
+    body = ["x = X * 2", "x = net(x)", "loss = x.square().mean()"]
+    (finding,) = [
+        f for f in findings_of(body, options="retain_graph=True") if "retain" in f.text
+    ]
+    assert finding.kind == "peak" and not finding.is_certain
+
+
+def test_sums_over_rows_are_no_cross_entropy(findings_of):
+    rows = "rows = nn.functional.one_hot(Y, 10).float()"
+    loss = "loss = -(rows * torch.log(torch.softmax(net(X), -1) + 1e-9)).sum({}).mean()"
+    found = findings_of([rows, loss.format(0)])
+    assert not [f for f in found if "cross entropy" in f.evidence]
+
+
+def test_positions_of_which_all_are_read_elsewhere_are_computed(findings_of):
+    text = (PROGRAMS / "faulty_last_position.py").read_text().partition('"""\n')[2]
+    text += "\nall = model(ids)\n"
+    found = findings_of(["loss = net(X).mean()"], text)
+    assert not [f for f in found if "of which the program reads the last" in f.evidence]
 
 
 def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):

@@ -38,6 +38,9 @@ from pellucid.distributed.optim import (
     _get_in_backward_optimizers,
     as_functional_optim,
 )
+from pellucid.distributed.optim.functional_adagrad import _FunctionalAdagrad
+from pellucid.distributed.optim.functional_adam import _FunctionalAdam
+from pellucid.distributed.optim.functional_adamax import _FunctionalAdamax
 from pellucid.distributed.optim.functional_sgd import _FunctionalSGD
 from pellucid.nn.parallel import DistributedDataParallel
 from tests.distributed.ranks import run_ranks
@@ -208,6 +211,25 @@ def test_optimizers_run_in_backward():
     close(weights, expected.parameters())
     with pytest.raises(ValueError, match="functional counterpart"):
         as_functional_optim(torch.optim.LBFGS)
+
+
+def test_functional_optimizers_take_their_own_arguments():
+    weights = [torch.ones(2) for _ in range(3)]
+    optimizer = _FunctionalSGD(weights)
+    steps = []
+    optimizer._optimizer.register_step_pre_hook(
+        lambda optimizer, *_: steps.append(len(optimizer.param_groups[0]["params"]))
+    )
+    optimizer.step_param(weights[1], torch.ones(2))
+    assert steps == [1] and len(optimizer.param_group["params"]) == 3
+    assert weights[1].tolist() == pytest.approx([0.99, 0.99])  # lr of PyTorch's class
+    assert weights[0].tolist() == [1, 1] and weights[1].grad is None
+    adam = _FunctionalAdam(weights, 0.1, (0.9, 0.99), 1e-8, 0.0, True, True)
+    assert adam.param_group["amsgrad"] and adam.param_group["maximize"]
+    adagrad = _FunctionalAdagrad(weights, 0.1, 0.0, 0.0, 0.0, 1.0, 0.0, 1e-6)
+    assert adagrad.param_group["eps"] == 1e-6
+    with pytest.raises(TypeError):
+        _FunctionalAdamax(weights, amsgrad=True)
 
 
 def test_compression_begins_after_buckets_have_settled():

@@ -1,5 +1,7 @@
 """Functions that change how a module runs, and none of its names."""
 
+import copy
+
 import pytest
 
 import pellucid as torch
@@ -57,6 +59,23 @@ def test_activations_are_computed_again():
         assert torch.equal(parameter.grad, gradient)
     with pytest.raises(NotImplementedError, match="use_reentrant"):
         checkpoint(network(), use_reentrant=True)
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: early"):
+        checkpoint(network(), early=True)
+
+
+def test_copies_of_a_checkpoint_compute_with_their_own_weights():
+    model = checkpoint(network())
+    copied, x = copy.deepcopy(model), torch.ones(2, 4)
+    with torch.no_grad():
+        for parameter in copied.parameters():
+            parameter.zero_()
+    assert not copied(x).any() and model(x).all()
+    copied(x).sum().backward()
+    assert copied[3].bias.grad.item() == 2 and model[3].bias.grad is None
+    with pytest.raises(RuntimeError):
+        model(torch.ones(2, 5))
+    model(x).sum().backward()
+    assert model[3].bias.grad.item() == 2
 
 
 @contract()

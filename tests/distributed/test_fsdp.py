@@ -13,6 +13,7 @@ from pellucid.distributed.fsdp import (
     FullOptimStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecisionPolicy,
+    ShardingStrategy,
     StateDictType,
     fully_shard,
     share_comm_ctx,
@@ -216,18 +217,45 @@ def rank_summons(rank, size):
                 parameter.mul_(2)
         for name, value in model.state_dict().items():
             assert torch.equal(value, before[name] * (2 if keeps else 1))
+    summon = FullyShardedDataParallel.summon_full_params
+    with summon(model, writeback=False, rank0_only=True):
+        assert isinstance(model.module.out.weight, DTensor) == (rank > 0)
+    for options in ({"rank0_only": True}, {"with_grads": True}):
+        with pytest.raises(NotImplementedError), summon(model, **options):
+            pass
+
+
+def rank_hooks(rank, size):
     calls = []
 
-    def hook(state, gradients, output):
+    def hook(state, gradients, output=None):
         calls.append(state)
-        dist.reduce_scatter_tensor(output, gradients, dist.ReduceOp.AVG)
+        if output is None:
+            dist.all_reduce(gradients, dist.ReduceOp.AVG)
+        else:
+            dist.reduce_scatter_tensor(output, gradients, dist.ReduceOp.AVG)
 
-    model = FullyShardedDataParallel(net())
-    model.register_comm_hook("state", hook)
-    assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
-    assert set(calls) == {"state"}
+    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.NO_SHARD):
+        calls.clear()
+        model = FullyShardedDataParallel(net(), sharding_strategy=strategy)
+        model.register_comm_hook("state", hook)
+        reduced = []
+        model.module.set_all_reduce_hook(reduced.append)
+        assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
+        assert set(calls) == {"state"} and len(reduced) == len(calls)
     with pytest.raises(AssertionError, match="already registered"):
         model.register_comm_hook("state", hook)
+    model.module.set_force_sum_reduction_for_comms(True)
+    with pytest.raises(ValueError, match="reduces gradients itself"):
+        train(model, rank, size)
+
+
+def rank_refuses_hooks(rank, size):
+    hybrid = ShardingStrategy.HYBRID_SHARD
+    mesh = init_device_mesh("cpu", (2, 2))
+    model = FullyShardedDataParallel(net(), None, hybrid, device_mesh=mesh)
+    with pytest.raises(AssertionError, match="hybrid"):
+        model.register_comm_hook(None, print)
 
 
 def rank_stores_the_optimizer(rank, size):
@@ -313,6 +341,7 @@ def rank_skips_what_overflowed_elsewhere(rank, size):
     [
         rank_trains,
         rank_wraps,
+        rank_hooks,
         rank_stores_the_optimizer,
         rank_skips_what_overflowed_elsewhere,
     ],
@@ -332,6 +361,7 @@ def rank_shares_a_square(rank, size):
     assert model.blocks[0].up.weight.to_local().shape == (6, 6)
     assert train(model, rank // 2, 2) == expected
     assert train(sharded(mesh=mesh), rank, size) == expected  # replicas of shards
+    rank_refuses_hooks(rank, size)
 
 
 def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):

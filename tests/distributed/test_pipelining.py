@@ -141,6 +141,19 @@ def rank_runs_a_schedule_from_a_file(rank, size, folder):
     )
     read.step(*arguments, target=target)
     assert (f"{rank}W0", read) in seen and len(seen) == 2 * count
+    for kind in ("SEND_F", "UNSHARD", "OVERLAP_F_B"):
+        with pytest.raises(ValueError, match="no such actions"):
+            read.register_custom_function(actions._ComputationType(kind), print)
+    with pytest.raises(ValueError, match="the format is"):
+        read._load_csv(file, format="comms")
+    overlapped = f"{folder}/overlapped{rank}.csv"
+    actions.write_rows(
+        overlapped,
+        [[actions._Action(-1, actions._ComputationType.OVERLAP_F_B, None, tuple(row))]
+         for row in read._rows()],
+    )  # fmt: skip
+    read._load_csv(overlapped)
+    assert read._plan == made._plan
     wrong = _PipelineScheduleRuntime(stages()[:1], count)
     with pytest.raises(ValueError, match=f"the schedule gives it .*{rank + size}"):
         wrong._load_csv(file)
@@ -172,7 +185,11 @@ def test_schedules_are_read_and_batches_split_as_specified(tmp_path):
 
 def test_actions_have_texts():
     action = actions._Action.from_str("1SEND_F2")
-    assert action == (1, actions._ComputationType.SEND_F, 2) and str(action)[0] == "1"
+    assert action == actions._Action(1, actions._ComputationType.SEND_F, 2)
+    assert str(action) == "1SEND_F2"
+    joint = actions._Action.from_str("(0F1;1B2)OVERLAP_F_B")
+    assert str(joint) == "(0F1;1B2)OVERLAP_F_B"
+    assert list(map(str, joint.sub_actions)) == ["0F1", "1B2"]
     assert actions._Action.from_str("0UNSHARD").microbatch_index is None
     assert actions._Action.from_str(" ") is None
     with pytest.raises(RuntimeError, match="Invalid action string: 'F1'"):

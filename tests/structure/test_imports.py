@@ -297,7 +297,7 @@ API = {
         *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
     },
-    "diagnose/rules": {"diagnose", "profiler/_timeline"},
+    "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline"},
     "memory": {"optim", "profiler/_timeline"},
     "monitor": set(),
     # Devices and settings

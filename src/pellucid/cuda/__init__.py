@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid import _C
@@ -23,6 +23,7 @@ from pellucid.cuda.graphs import make_graphed_callables as make_graphed_callable
 from pellucid.cuda.streams import Event as Event
 from pellucid.cuda.streams import ExternalStream as ExternalStream
 from pellucid.cuda.streams import Stream as Stream
+from pellucid.cuda.streams import require_gpus
 
 _absent = AbsentDevice("CUDA")
 _SUBMODULES = ("amp", "graphs", "memory", "nvtx", "profiler", "random", "streams")
@@ -58,8 +59,21 @@ def _asked(name: str, without: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-MemPool = _absent.type_that_refuses("MemPool", "Memory apart from the allocator's.")
-CUDAPluggableAllocator = _absent.type_that_refuses(
+def _refused_type(name: str, doc: str) -> type:
+    """A class of what is not offered, with GPUs or without."""
+
+    def make(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        require_gpus(name, doc)
+        raise NotImplementedError(
+            f"torch.cuda.{name}: device memory comes from the runtime's own pool; "
+            "docs/cuda.md has what there is"
+        )
+
+    return type(name, (), {"__new__": make, "__doc__": doc})
+
+
+MemPool = _refused_type("MemPool", "Memory apart from the allocator's.")
+CUDAPluggableAllocator = _refused_type(
     "CUDAPluggableAllocator", "An allocator of the user's."
 )
 
@@ -68,8 +82,12 @@ class device:
     """A context in which a device is the current one; -1 and None change nothing."""
 
     def __init__(self, device: Any) -> None:
-        index = pellucid.device(device).index if isinstance(device, str) else device
-        self.idx = -1 if index is None else getattr(index, "index", index)
+        if isinstance(device, str):
+            device = pellucid.device(device)
+        if getattr(device, "type", "cuda") != "cuda":
+            raise ValueError(f"Expected a cuda device, but got: {device}")
+        index = getattr(device, "index", device)
+        self.idx = -1 if index is None else index
         self._before = -1
 
     def __enter__(self) -> None:
@@ -201,10 +219,10 @@ _TENSOR_TYPES = (
 
 def _tensor_type(name: str) -> type:
     def make(cls: type, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            f"type torch.cuda.{name} not available. Torch not compiled with CUDA "
-            "enabled.\nPellucid computes on the CPU."
-        )
+        why = "Torch not compiled with CUDA enabled.\nPellucid computes on the CPU."
+        if _C._find_cuda()[0]:
+            why = "Make it of torch's functions, with dtype= and device='cuda'."
+        raise TypeError(f"type torch.cuda.{name} not available. {why}")
 
     return type(name, (), {"__new__": make, "__doc__": "A legacy type of tensors."})
 

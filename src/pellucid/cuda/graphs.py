@@ -35,6 +35,11 @@ class CUDAGraph:
     def __init__(self, keep_graph: bool = False) -> None:
         self._device: Any = None
         self._graph = self._pool = self._stream = 0
+        if keep_graph:
+            raise NotImplementedError(
+                "torch.cuda.CUDAGraph(keep_graph=True): the driver's graph is not "
+                "given out, so it cannot be changed between capture and replay"
+            )
 
     def capture_begin(
         self, pool: _Pool | None = None, capture_error_mode: str = "global"

@@ -69,7 +69,8 @@ class ExternalStream(Stream):
 
 
 class Event(streams.Event):
-    """An event in a device's queue."""
+    """An event in a device's queue. ``blocking`` asks the driver to sleep in
+    ``synchronize`` rather than to spin; the driver chooses."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         require_gpus(cls.__name__, cls.__doc__)
@@ -82,4 +83,9 @@ class Event(streams.Event):
         interprocess: bool = False,
         external: bool = False,
     ) -> None:
-        super().__init__("cuda", enable_timing=enable_timing)
+        if interprocess or external:
+            raise NotImplementedError(
+                "torch.cuda.Event: events of other processes (interprocess=True) or "
+                "nodes of graphs (external=True) are not supported"
+            )
+        super().__init__("cuda", enable_timing=enable_timing, blocking=blocking)

@@ -112,6 +112,25 @@ class Gpus(DeviceModule):
     def ipc_collect(self) -> None:
         """Nothing: memory is not shared with other processes."""
 
+    def host_memory_stats(self) -> dict[str, Any]:
+        """Empty: pinned memory is not counted."""
+        return {}
+
+    host_memory_stats_as_nested_dict = host_memory_stats
+
+    def reset_peak_host_memory_stats(self) -> None:
+        """Nothing: pinned memory is not counted."""
+
+    reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
+
+    def caching_allocator_enable(self, value: bool = True) -> None:
+        """Nothing; NotImplementedError for False: the pool always keeps memory."""
+        if not value:
+            raise NotImplementedError(
+                "torch.cuda.caching_allocator_enable(False): memory always comes from "
+                "the runtime's pool; torch.cuda.empty_cache() gives it back"
+            )
+
     # ------------------------------------------------------------------ random
 
     # Draws on a GPU are words of the host's generator: docs/devices.md.
@@ -152,8 +171,8 @@ class Gpus(DeviceModule):
     # ------------------------------------------------------------------- other
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or name not in vars(pellucid.cuda):
+            raise AttributeError(f"torch.cuda has no {name!r}")
 
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
             raise NotImplementedError(

@@ -1,7 +1,8 @@
 """How much of a program's batches is padding, seen in the first calls of its modules.
 
-A tensor is padded along its second dim if all rows end with one value. The first calls
-that the program itself makes are looked at; then the hook is removed.
+A tensor has positions if it is 3-d, or holds integers for a module with an embedding.
+It is padded along these if all rows end with one value. The first calls that the
+program itself makes are looked at; then the hook is removed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Padded:
     """A batch given to a module at a line: ``size`` positions a row, of which the
     longest row uses ``longest`` and all rows on average ``mean``. ``names``: the
     caller's variables with as many rows and positions, this one first; ``value``: the
-    padding, None unless it is one number.
+    padding, None unless it is one number; ``is_declared``: the embedding's
+    ``padding_idx``.
     """
 
     file: str
@@ -33,6 +35,7 @@ class Padded:
     names: tuple[str, ...]
     value: int | float | None
     has_features: bool
+    is_declared: bool
 
 
 class Batches:
@@ -60,7 +63,8 @@ class Batches:
         frame = _caller(sys._getframe(1))
         if self._handle is None or frame is None:
             return
-        found = (_padding_of(value, frame) for value in args[:2])
+        indexed = _padding_indices(module)
+        found = (_padding_of(value, frame, indexed) for value in args[:2])
         self.padded += [padded for padded in found if padded is not None][:1]
         self.rows += [len(value) for value in args[:1] if _has_rows(value)]
         self._calls += 1
@@ -86,12 +90,27 @@ def _has_rows(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dim() > 1
 
 
-def _padding_of(value: Any, frame: FrameType) -> Padded | None:
-    """How a batch is padded, of which all rows could be; None for other values."""
+def _padding_indices(module: Any) -> set[int | None]:
+    """The ``padding_idx`` of each embedding of a module."""
+    from pellucid.nn import Embedding
+
+    return {m.padding_idx for m in module.modules() if isinstance(m, Embedding)}
+
+
+def _padding_of(
+    value: Any, frame: FrameType, indices: set[int | None]
+) -> Padded | None:
+    """How a batch is padded, of which all rows could be; None for other values. The
+    module has embeddings with these ``padding_idx``.
+    """
     import pellucid as torch
 
     is_batch = isinstance(value, torch.Tensor) and value.dim() in (2, 3)
     if not is_batch or value.shape[1] < _LEAST or value.shape[0] < 2:
+        return None
+    if value.dim() == 2 and (
+        value.dtype not in (torch.int32, torch.int64) or not indices
+    ):
         return None
     if value.numel() > _LARGEST or value.device.type != "cpu":
         return None
@@ -112,8 +131,9 @@ def _padding_of(value: Any, frame: FrameType) -> Padded | None:
     ]
     own = [name for name in names if frame.f_locals[name] is value]
     names = list(dict.fromkeys([*own[:1], *names])) if own else []
+    padding = numbers.pop() if len(numbers) == 1 else None
     return Padded(
         *(frame.f_code.co_filename, frame.f_lineno, value.shape[1], longest, mean),
-        *(tuple(names), numbers.pop() if len(numbers) == 1 else None),
-        value.dim() == 3,
+        *(tuple(names), padding, value.dim() == 3),
+        value.dim() == 2 and padding in indices,
     )

@@ -93,15 +93,17 @@ def timed(code: CodeType, module: ModuleType) -> str:
     return json.dumps({"seconds": wall - without_core, "peak": peak, "away": away})
 
 
-def recorded(code: CodeType, module: ModuleType) -> str:
+def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
     """The report of a run, as `Report.unpickled` reads it."""
     from pellucid.diagnose.verdict import Recording, report_of
 
     recording = Recording()
     recording.start()
+    leaving.start()
     try:
         _execute(code, module)
     finally:
+        leaving.stop()
         facts = recording.stop([str(module.__file__)])
     return report_of(facts).pickled()
 
@@ -119,8 +121,8 @@ def main() -> None:
     run.install()
     if mode == "time":
         _preload(script, patched)
-    work = timed if mode == "time" else recorded
-    Path(result).write_text(work(code, module))
+    found = timed(code, module) if leaving is None else recorded(code, module, leaving)
+    Path(result).write_text(found)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 _NAME = "__pellucid_leaving__"
-_PART = 0.3  # of the time since the first one began, in which a function ran
+_PART = 0.3  # of the recording, in which a function ran
 _FUNCTION = ast.FunctionDef
 
 
@@ -26,11 +26,13 @@ class Kept:
 
 
 class Leaving:
-    """Compiles a script whose functions call it before they return."""
+    """Compiles a script whose functions call it before they return. ``kept``: the
+    seconds that functions ran, and their variables.
+    """
 
     def __init__(self) -> None:
-        self.kept: list[Kept] = []
-        self._begin: float | None = None  # when the first function was entered
+        self.kept: list[tuple[float, Kept]] = []
+        self._begin = 0.0
 
     def compiled(self, source: str, path: str) -> CodeType:
         """The script's code, with the lines of the source."""
@@ -44,22 +46,29 @@ class Leaving:
         """What the script's module needs."""
         return {_NAME: self}
 
+    def start(self) -> None:
+        """The recording begins."""
+        self._begin = time.perf_counter()
+
+    def stop(self) -> None:
+        """It ends: keeps only what ran for long in all of it."""
+        self.kept = [(took, kept) for took, kept in self.kept if self._is_long(took)]
+
     def entered(self) -> float:
         """The moment."""
-        now = time.perf_counter()
-        if self._begin is None:
-            self._begin = now
-        return now
+        return time.perf_counter()
 
     def left(self, entered: float) -> None:
-        """Keeps the caller's variables if it ran for long."""
-        now = time.perf_counter()
-        assert self._begin is not None
-        if now - entered >= _PART * (now - self._begin):
+        """Keeps the caller's variables if it ran for long so far."""
+        took = time.perf_counter() - entered
+        if self._is_long(took):
             variables = sys._getframe(1).f_locals
-            self.kept.append(
-                Kept({n: v for n, v in variables.items() if not n.startswith(_NAME)})
-            )
+            own = {n: v for n, v in variables.items() if not n.startswith(_NAME)}
+            self.stop()  # so far
+            self.kept.append((took, Kept(own)))
+
+    def _is_long(self, took: float) -> bool:
+        return took >= _PART * (time.perf_counter() - self._begin)
 
 
 def _is_followed(node: ast.FunctionDef) -> bool:

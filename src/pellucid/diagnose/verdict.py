@@ -28,6 +28,7 @@ from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.run_delay import Clock
+from pellucid.diagnose.sleeping import Sleeping
 from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
@@ -169,6 +170,7 @@ class Recording:
         self._imports = Imports()
         self._training = Training()
         self._batches = Batches()
+        self._sleeping = Sleeping()
 
     def start(self) -> None:
         """Starts recording."""
@@ -176,6 +178,7 @@ class Recording:
         self._imports.start()
         self._training.start()
         self._batches.start()
+        self._sleeping.start()
         self._session.start()
         self._clock = Clock()
 
@@ -187,6 +190,7 @@ class Recording:
         self._compilations.__exit__(None, None, None)
         self._training.stop()
         self._batches.stop()
+        self._sleeping.stop()
         settings = settings_now(files, self._made, log, self._training)
         settings |= {"padded": self._batches.padded, "rows": self._batches.rows}
         settings["imports"] = self._imports

@@ -105,31 +105,36 @@ def checkpoint(
                 "context_fn and debug are for checkpoint with use_reentrant=False"
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
-    if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"determinism_check must be 'default' or 'none', not {determinism_check!r}"
-        )
-    with _recorded(
+    with recorded(
         function,
         (kwargs, *args),
-        context_fn,
-        preserve_rng_state,
-        early_stop=early_stop and _early_stop,
-        compare=determinism_check == "default",
-        debug=debug if _debug is None else _debug,
+        context_fn=context_fn,
+        determinism_check=determinism_check,
+        debug=debug,
+        early_stop=early_stop,
+        preserve_rng_state=preserve_rng_state,
     ):
         return function(*args, **kwargs)
 
 
 @contextmanager
-def _recorded(
+def recorded(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
-    context_fn: Callable[[], _Contexts],
-    preserve_rng_state: bool,
-    **options: bool,
+    *,
+    context_fn: Callable[[], _Contexts] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
 ) -> Iterator[None]:
-    """The scope of a checkpoint's first run."""
+    """The scope of a checkpoint's first run: ``arguments`` are the keywords, then the
+    positional ones.
+    """
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check must be 'default' or 'none', not {determinism_check!r}"
+        )
     first_context, second_context = context_fn()
     state = pellucid.get_rng_state() if preserve_rng_state else None
     region = _current_region()
@@ -138,7 +143,13 @@ def _recorded(
         with _random_numbers_of(state), region, second_context:
             function(*args, **keywords)
 
-    frame = Frame(recompute, arguments, **options)
+    frame = Frame(
+        recompute,
+        arguments,
+        early_stop=early_stop and _early_stop,
+        compare=determinism_check == "default",
+        debug=debug if _debug is None else _debug,
+    )
     if not frame.records:
         yield
         return

@@ -78,7 +78,7 @@ def _patch(file: str, node: ast.Call, statement: ast.stmt) -> Patch | None:
     loops = [
         loop
         for loop in enclosing(file, first, is_loop)
-        if not _binds(loop, source.id, statement)  # type: ignore[attr-defined]
+        if not _binds(loop, source.id)  # type: ignore[attr-defined]
     ]
     if not repeating(file, first) or not loops or _escapes(loops[0], target.id):  # type: ignore[attr-defined]
         return None
@@ -100,7 +100,7 @@ def _is_module(file: str, name: str) -> bool:
     return bool(owned & {"parameters", "state_dict", "train", "eval", "modules"})
 
 
-def _binds(loop: ast.stmt, name: str, besides: ast.stmt) -> bool:
+def _binds(loop: ast.stmt, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
         for n in ast.walk(loop)

@@ -21,9 +21,7 @@ def find(facts: Facts) -> list[Finding]:
     findings = []
     for file in facts.files:
         tree = tree_of(file)
-        if tree is None or not _reads_last(tree):
-            continue
-        for statement, call in _last_layers(tree):
+        for statement, call in _last_layers(tree) if tree else ():
             entry = facts.lines.get((file, statement.lineno))
             share = facts.share_of(entry.total) if entry is not None else 0.0
             if entry is None or share < _SHARE or not _is_of_sequences(entry.items):
@@ -38,29 +36,58 @@ def find(facts: Facts) -> list[Finding]:
                     fix="take the last position before this layer: [:, -1:]",
                     share=share,
                     patch=_patch(file, call),
+                    keeps_output=True,
                 )
             )
     return findings
 
 
-def _reads_last(tree: ast.Module) -> bool:
-    """Whether results of calls, or variables bound to them, are read as ``[:, -1]`` and
-    in no other way.
+def _reads_last(tree: ast.Module, model: ast.ClassDef) -> bool:
+    """Whether what the instances of a class return is read as ``[:, -1]`` and in no
+    other way.
     """
+    names = {
+        ast.unparse(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _makes(node.value, model.name)
+        for target in node.targets
+    }
+    calls = {
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in names
+    }
+    return bool(calls) and calls <= set(_read_last(tree))
+
+
+def _makes(value: ast.expr, name: str) -> bool:
+    """``Model()``, ``Model().eval()``."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    return isinstance(value, ast.Call) and ast.unparse(value.func) == name
+
+
+def _read_last(tree: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
             parts = [ast.unparse(part) for part in node.slice.elts]
-            is_last = parts[:1] == [":"] and len(parts) > 1 and parts[1] in _LAST
-            if is_last and isinstance(node.value, ast.Call):
-                return True
-    return False
+            if parts[:1] == [":"] and len(parts) > 1 and parts[1] in _LAST:
+                yield node.value
 
 
 def _last_layers(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
-    """Calls of a layer, ``self.head(h)``, whose value a ``forward`` returns."""
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef) or function.name != "forward":
-            continue
+    """Calls of a layer, ``self.head(h)``, whose value a ``forward`` returns, of which
+    the program reads the last position.
+    """
+    models = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    forwards = (
+        function
+        for model in models
+        if _reads_last(tree, model)
+        for function in model.body
+        if isinstance(function, ast.FunctionDef) and function.name == "forward"
+    )
+    for function in forwards:
         returned = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)]
         if len(returned) != 1:
             continue

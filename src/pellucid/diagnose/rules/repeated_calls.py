@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+import pellucid as torch
 from pellucid.diagnose.edits import replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind, Log
 
 _SHARE, _CALLS = 0.08, 3
 # Between two calls these change what a module computes, or its arguments.
@@ -26,7 +31,11 @@ def find(facts: Facts) -> list[Finding]:
                 share = facts.share_of(inside.total)
                 if share < _SHARE or entry is None or entry.calls < _CALLS:
                     continue
+                if _draws(facts.log, file, statement):
+                    continue
                 text = ast.unparse(second)
+                # Nodes that backward runs: the loss is made of the second result too.
+                is_trained = inside.nodes > inside.unrun
                 findings.append(
                     Finding.at(
                         file,
@@ -34,9 +43,11 @@ def find(facts: Facts) -> list[Finding]:
                         kind="waste",
                         evidence=f"{share:.0%} of the time computes {text} again, as "
                         f"line {first.lineno} did",
-                        fix="keep the first result (without its graph: detach())",
+                        fix="keep the first result"
+                        + ("" if is_trained else " (without its graph: detach())"),
                         share=share,
-                        patch=_patch(file, block, first, second),
+                        patch=_patch(file, block, first, second, is_trained),
+                        keeps_output=True,
                     )
                 )
     return findings
@@ -82,8 +93,31 @@ def _is_module_call(call: ast.Call) -> bool:
     is_own = not function.startswith(("torch.", "F.", "nn.", "math.", "np.", "random."))
     is_plain = isinstance(call.func, ast.Name | ast.Attribute) and bool(call.args)
     arguments = (isinstance(a, ast.Name | ast.Attribute) for a in call.args)
-    is_builtin = function in dir(__builtins__) or function in ("print", "len", "float")
+    is_builtin = hasattr(builtins, function)
     return is_own and is_plain and all(arguments) and not is_builtin
+
+
+def _draws(log: Log, file: str, statement: ast.stmt) -> bool:
+    """Whether ops inside of a statement draw random numbers, as ``Dropout`` does: what
+    it computes is another sample.
+    """
+    columns, last = log.columns, statement.end_lineno or statement.lineno
+    random = [k for k, name in enumerate(columns.names) if _is_random(name)]
+    calls = columns.rows_of(Kind.CALL)
+    lines = np.unique(columns.line[calls[np.isin(columns.name[calls], random)]])
+    return any(
+        frame.file == file and statement.lineno <= frame.number <= last
+        for line in lines.tolist()
+        for frame in log.frames(line)
+    )
+
+
+def _is_random(name: str) -> bool:
+    namespace, _, rest = name.partition("::")
+    op, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace, None), op, None)
+    found = getattr(packet, overload or "default", None)
+    return torch.Tag.nondeterministic_seeded in getattr(found, "tags", ())
 
 
 def _changed(statement: ast.stmt) -> set[str]:
@@ -102,17 +136,22 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _patch(
-    file: str, block: Sequence[ast.stmt], first: ast.Call, second: ast.Call
+    file: str,
+    block: Sequence[ast.stmt],
+    first: ast.Call,
+    second: ast.Call,
+    is_trained: bool,
 ) -> Patch | None:
     """The second call reads what the first gave: by the name that it is bound to, or by
     one that its expression binds.
     """
+    end = "" if is_trained else ".detach()"
     for statement in block:
         if isinstance(statement, ast.Assign) and statement.value is first:
             name = ast.unparse(statement.targets[0])
-            return replaced_nodes(file, [(second, f"{name}.detach()")])
+            return replaced_nodes(file, [(second, f"{name}{end}")])
     edits: list[tuple[ast.expr, str]] = [
         (first, f"(kept := {ast.unparse(first)})"),
-        (second, "kept.detach()"),
+        (second, f"kept{end}"),
     ]
     return replaced_nodes(file, edits)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections.abc import Iterator
+
+import numpy as np
 
 from pellucid.diagnose.edits import (
     called_in_loops,
@@ -15,7 +18,8 @@ from pellucid.diagnose.edits import (
 )
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
-from pellucid.profiler._timeline.log import Kind
+from pellucid.profiler._timeline.log import Kind, Log
+from pellucid.profiler._timeline.storages import backward_passes
 
 _ARGUMENT = r"(?:,\s*)?retain_graph=True"
 
@@ -29,7 +33,7 @@ def find(facts: Facts) -> list[Finding]:
         if scope is None or _backwards(file, scope) != 1:
             continue
         carried = _carried(scope)
-        if carried:
+        if carried and _grows(facts.log):
             return [_of_carried(file, number, carried)]
         return [
             Finding.at(
@@ -67,20 +71,48 @@ def _of_carried(file: str, number: int, names: list[str]) -> Finding:
 
 def _carried(scope: ast.stmt) -> list[str]:
     """The variables of a loop that a call makes of their own last value: the states of
-    a recurrence, ``y, h = model(x, h)``.
+    a recurrence, ``y, h = model(x, h)``. An iteration reads them before it binds them.
     """
+    if not isinstance(scope, ast.For | ast.While):
+        return []
+    bound = _stored(scope.target) if isinstance(scope, ast.For) else set()
     carried: dict[str, None] = {}
-    for node in ast.walk(scope) if is_loop(scope) else ():
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        stored = {n.id for t in node.targets for n in ast.walk(t) if _is_name(n)}  # type: ignore[attr-defined]
-        given = [a.id for a in node.value.args if isinstance(a, ast.Name)]
-        carried |= dict.fromkeys(name for name in given if name in stored)
+    for statement in scope.body:
+        own = dict.fromkeys(_remade(statement))
+        carried |= {name: None for name in own if name not in bound}
+        bound |= _stored(statement)
     return list(carried)
 
 
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
+def _remade(statement: ast.stmt) -> Iterator[str]:
+    """What a statement makes of its own last value by a call."""
+    before: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.For):
+            before |= _stored(node.target)
+        if not isinstance(node, ast.Assign):
+            continue
+        if isinstance(node.value, ast.Call):
+            given = [a.id for a in node.value.args if isinstance(a, ast.Name)]
+            stored = {name for target in node.targets for name in _stored(target)}
+            yield from (n for n in given if n in stored and n not in before)
+        for target in node.targets:
+            before |= _stored(target)
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """The names that a node binds."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Store)}
+
+
+def _grows(log: Log) -> bool:
+    """Whether backward passes run more and more nodes."""
+    nodes = np.sort(log.columns.begin[log.columns.rows_of(Kind.NODE)])
+    begins, ends = backward_passes(log)
+    counts = np.searchsorted(nodes, ends) - np.searchsorted(nodes, begins)
+    half = len(counts) // 2
+    return half > 0 and bool(counts[half:].mean() > 1.2 * counts[:half].mean())
 
 
 def _repeated_scope(file: str, number: int) -> ast.stmt | None:

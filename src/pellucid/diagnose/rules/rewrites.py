@@ -29,12 +29,16 @@ _PRODUCTS = ("matmul", "mm", "mv", "bmm", "linear")
 
 
 class Rewrite(NamedTuple):
-    """``before`` and ``after`` as `patterns.py` reads them; ``why``: of a report."""
+    """``before`` and ``after`` as `patterns.py` reads them; ``why``: of a report.
+    ``dims``: what ``_d`` may be, if not any; ``keeps_output`` as in `Finding`.
+    """
 
     kind: str
     before: str
     after: str
     why: str
+    dims: tuple[str, ...] = ()
+    keeps_output: bool = False
 
 
 _TABLE = (
@@ -68,6 +72,8 @@ _TABLE = (
             pattern,
             "-torch.nn.functional.cross_entropy(_a, _t, reduction='none')",
             "a cross entropy by one-hot rows: all but one element of each are 0",
+            dims=("-1", "1"),  # of classes, which one_hot adds as the last
+            keeps_output=True,
         )
         for logarithm in (
             *("log(softmax(_a, _d) + _e)", "log(softmax(_a, _d))"),
@@ -75,8 +81,8 @@ _TABLE = (
         )
         for rows in ("one_hot(_t, _n).float()", "one_hot(_t, _n)")
         for pattern in (
-            f"({rows} * {logarithm}).sum(_f)",
-            f"({logarithm} * {rows}).sum(_f)",
+            f"({rows} * {logarithm}).sum(_d)",
+            f"({logarithm} * {rows}).sum(_d)",
         )
     ),
     *(
@@ -336,7 +342,11 @@ def _repeats(node: ast.expr) -> Iterator[Rewrite]:
 def _changes(
     rewrite: Rewrite, match: Match, facts: Facts, file: str, node: ast.expr
 ) -> bool:
-    """Whether a chain of products is cheaper in the other order; others always are."""
+    """Whether a chain of products is cheaper in the other order; others are, of dims
+    that they may have.
+    """
+    if rewrite.dims and ast.unparse(match.values["_d"]) not in rewrite.dims:
+        return False
     if "_c" not in match.values or "arange" in rewrite.before:
         return True
     nodes: list[ast.expr | ast.Assign] = [node, *match.through.values()]
@@ -398,4 +408,5 @@ def _finding(
         fix=", ".join(dict.fromkeys(texts.values())),
         share=share,
         patch=replaced_nodes(file, edits),
+        keeps_output=group[0].rewrite.keeps_output,
     )

@@ -6,13 +6,14 @@ import ast
 
 from pellucid.diagnose.edits import enclosing, is_loop
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.sleeping import SLEEP
 from pellucid.diagnose.verdict import Facts
-
-_SLEEP = r"^[^#]*\bsleep\("
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line before whose call Python spent most time."""
+    """The line that slept longest, if sleeping is most of the waiting; else that before
+    whose call Python spent most time.
+    """
     share = facts.shares.get("wait", 0.0)
     for name in ("torch.save", "torch.load", "Tensor.__repr__"):  # of other rules
         waits = facts.ranges(name).values()
@@ -25,10 +26,11 @@ def find(facts: Facts) -> list[Finding]:
     if waited is None:
         return []
     line = waited.line
-    places = [(file, number) for file, number, _ in facts.matching(_SLEEP)]
-    polling = [place for place in places if _is_polling(*place)]
-    places = polling or places
+    slept = facts.ranges(SLEEP)
+    is_own = sum(s for s, _ in slept.values()) > share / 2 * facts.wall
+    places = sorted(slept, key=lambda place: -slept[place][0]) if is_own else []
     file, number = (places or [(line.file, line.number)])[0]
+    is_polling = bool(places) and _is_polling(file, number)
     return [
         Finding.at(
             file,
@@ -38,7 +40,7 @@ def find(facts: Facts) -> list[Finding]:
             + (", by its own calls" if places else ", most of it before this line"),
             fix="block until it is there (result(), get(), wait()), with several "
             "requests in flight, instead of polling"
-            if polling
+            if is_polling
             else "wait elsewhere: another thread, or before the loop",
             share=share,
         )

@@ -197,23 +197,36 @@ class ParameterGroup:
         return found
 
     def _reduced(self, rows: Any) -> Any:
+        own = rows.new_empty(rows.shape[1])
+        if self.comm_hook is None:
+            self._average(rows, own)
+        elif self.divides_by is not None or self.sums_only:
+            raise ValueError(
+                "a communication hook reduces gradients itself: it cannot be combined "
+                "with set_gradient_divide_factor or set_force_sum_reduction_for_comms"
+            )
+        else:
+            state, hook = self.comm_hook
+            if self.size == 1:  # nothing is sharded: the hook reduces in place
+                own = rows.view(-1)
+                hook(state, own)
+            else:
+                hook(state, rows.view(-1), own)
+        if self.after_reduction is not None:
+            self.after_reduction(own)
+        return own
+
+    def _average(self, rows: Any, own: Any) -> None:
         divisor = self.divides_by
         replicas = self.mesh.ndim > 1 and self.joins_replicas
         if divisor is None and self.sums_only:
             divisor = self.size * (self.mesh.size(0) if replicas else 1)
         op = dist.ReduceOp.AVG if divisor is None else dist.ReduceOp.SUM
-        own = rows.new_empty(rows.shape[1])
-        if self.comm_hook is not None:
-            state, hook = self.comm_hook
-            hook(state, rows.view(-1), own)
-            return own
         self.reduce_scatter(own, rows, op, self.line)
         if replicas:
             dist.all_reduce(own, op, self.mesh.get_group(0))
-        own = own if divisor is None else own.div_(divisor)
-        if self.after_reduction is not None:
-            self.after_reduction(own)
-        return own
+        if divisor is not None:
+            own.div_(divisor)
 
     def write_back(self) -> None:
         """Keeps what was changed in the gathered parameters."""

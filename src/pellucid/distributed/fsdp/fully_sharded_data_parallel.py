@@ -244,9 +244,16 @@ class FullyShardedDataParallel(nn.Module):
 
     def register_comm_hook(self, state: Any, hook: Callable[..., None]) -> None:
         """``hook(state, gradients, output)`` replaces the reduction of flat gradients
-        to this process's part, which it writes to ``output``, averaged.
+        to this process's part, which it writes to ``output``, averaged. Where nothing
+        is sharded, ``hook(state, gradients)`` averages them in place.
         """
         groups = {m._fsdp for m in self.modules() if isinstance(m, FSDPModule)}
+        if not callable(hook):
+            raise ValueError(f"The communication hook must be callable but got {hook}")
+        if any(group.mesh.ndim > 1 and group.size > 1 for group in groups):
+            raise AssertionError(
+                "Communication hook is not supported for hybrid strategies"
+            )
         if any(group.comm_hook is not None for group in groups):
             raise AssertionError("A communication hook is already registered")
         for group in groups:
@@ -260,16 +267,34 @@ class FullyShardedDataParallel(nn.Module):
     @staticmethod
     @contextmanager
     def summon_full_params(
-        module: nn.Module, recurse: bool = True, writeback: bool = True, **_: Any
+        module: nn.Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
     ) -> Iterator[None]:
         """A context with gathered parameters. With ``writeback``, what the context
-        changes in them is kept: each process keeps its part of its own changes.
+        changes in them is kept: each process keeps its part of its own changes. With
+        ``rank0_only`` the other processes see their shards. Parameters are always in
+        host memory: ``offload_to_cpu`` changes nothing.
         """
+        if with_grads:
+            raise NotImplementedError(
+                "summon_full_params(with_grads=True) is not supported: read whole "
+                "gradients as parameter.grad.full_tensor(), outside of the context"
+            )
+        if writeback and rank0_only:
+            raise NotImplementedError(
+                "writeback=True and rank0_only=True is not supported yet"
+            )
         modules = module.modules() if recurse else [module, *module.children()]
         groups = [m._fsdp for m in modules if isinstance(m, FSDPModule)]
         with torch.no_grad():
             for group in groups:
                 group.unshard()
+                if rank0_only and torch.distributed.get_rank():
+                    group.reshard()
             try:
                 yield
             finally:

@@ -105,8 +105,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         ``share`` must follow.
         """
         self._copy_options(self.param_groups, self.optim.param_groups)
-        own = {p: g for p, g in gradients.items() if self._owner[p] == self.rank}
-        if own:
+        own = [
+            {p: gradients[p] for p in group["params"] if p in gradients}
+            for group in self.optim.param_groups
+        ]
+        if any(own):
             step_with(self.optim, own)
 
     def share(self, parameters: list[Any]) -> None:

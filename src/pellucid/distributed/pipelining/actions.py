@@ -41,18 +41,24 @@ class _ComputationType(Enum):
 FORWARD, FULL_BACKWARD = _ComputationType.FORWARD, _ComputationType.FULL_BACKWARD
 BACKWARD_INPUT = _ComputationType.BACKWARD_INPUT
 BACKWARD_WEIGHT = _ComputationType.BACKWARD_WEIGHT
-_COMPUTES = (FORWARD, FULL_BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT)
+COMPUTES = (FORWARD, FULL_BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT)
 _TEXT = re.compile(r"(\d+)(F|B|I|W|[A-Z]+_[FB]|UNSHARD|RESHARD|REDUCE_GRAD)(\d*)")
+_JOINT = re.compile(r"\((.*)\)(OVERLAP_F_B)")
 
 
 class _Action(NamedTuple):
-    """``_Action(1, FORWARD, 2)``, or "1F2": stage 1 runs microbatch 2 forward."""
+    """``_Action(1, FORWARD, 2)``, or "1F2": stage 1 runs microbatch 2 forward. With
+    ``sub_actions``, "(0F1;1B2)OVERLAP_F_B", several together: the stage is -1.
+    """
 
     stage_index: int
     computation_type: _ComputationType
     microbatch_index: int | None = None
+    sub_actions: tuple[_Action, ...] | None = None
 
     def __str__(self) -> str:
+        if self.sub_actions is not None:
+            return f"({';'.join(map(str, self.sub_actions))}){self.computation_type}"
         number = "" if self.microbatch_index is None else self.microbatch_index
         return f"{self.stage_index}{self.computation_type}{number}"
 
@@ -64,6 +70,15 @@ class _Action(NamedTuple):
         text = action_string.strip()
         if not text:
             return None
+        joint = _JOINT.fullmatch(text)
+        if joint is not None:
+            parts = tuple(map(_Action._required, joint[1].split(";")))
+            return _Action(-1, _ComputationType(joint[2]), None, parts)
+        return _Action._required(text)
+
+    @staticmethod
+    def _required(text: str) -> _Action:
+        text = text.strip()
         found = _TEXT.fullmatch(text)
         if found is None:
             raise RuntimeError(f"Invalid action string: {text!r}, should be as 1F2")
@@ -91,7 +106,7 @@ def with_messages(
     """
     kinds = _ComputationType
     for action in actions:
-        stage, kind, number = action
+        stage, kind, number, _ = action
         step = -1 if kind is FORWARD else 1
 
         def crosses(step: int, stage: int = stage) -> bool:
@@ -115,13 +130,13 @@ def write_rows(filename: str, rows: Iterable[Iterable[_Action]]) -> None:
 
 
 def read_rows(filename: str) -> list[list[_Action]]:
-    """The computations of each rank: messages follow from them."""
+    """The computations of each rank, those that overlap one after the other: messages
+    follow from them.
+    """
     with open(filename, newline="") as file:
         rows = [[_Action.from_str(cell) for cell in row] for row in csv.reader(file)]
-    return [
-        [a for a in row if a is not None and a.computation_type in _COMPUTES]
-        for row in rows
-    ]
+    each = ([b for a in row if a for b in a.sub_actions or (a,)] for row in rows)
+    return [[a for a in row if a.computation_type in COMPUTES] for row in each]
 
 
 def placement(rows: Sequence[Sequence[_Action]], stages: list[PipelineStage]) -> Any:

@@ -167,13 +167,17 @@ class _PipelineSchedule(ABC):
         """Writes the actions of all ranks, without messages in the format
         "compute_only".
         """
+        _check_format(format)
         rows: Any = self._rows()
         if format == "compute_comms":
             ranks = {a.stage_index: rank for rank, row in enumerate(rows) for a in row}
             rows = [actions.with_messages(row, ranks, len(ranks)) for row in rows]
-        elif format != "compute_only":
-            raise ValueError(f"the format is compute_only or compute_comms: {format!r}")
         actions.write_rows(filename, rows)
+
+
+def _check_format(format: str) -> None:
+    if format not in ("compute_only", "compute_comms"):
+        raise ValueError(f"the format is compute_only or compute_comms: {format!r}")
 
 
 def _named(plan: list[_Action]) -> list[actions._Action]:
@@ -231,9 +235,15 @@ class PipelineScheduleMulti(_PipelineSchedule):
     def register_custom_function(
         self, computation_type: _ComputationType, custom_function: Callable[..., None]
     ) -> None:
-        """``custom_function(action, context)`` runs instead of the actions of a
-        type.
+        """``custom_function(action, context)`` runs instead of the actions of a type:
+        one of the computations, which are what schedules consist of.
         """
+        if computation_type not in actions.COMPUTES:
+            names = ", ".join(kind.name for kind in actions.COMPUTES)
+            raise ValueError(
+                f"Invalid computation type {computation_type}: schedules have no such "
+                f"actions, only {names}"
+            )
         self._custom[computation_type.value] = custom_function
 
 
@@ -255,7 +265,10 @@ class _PipelineScheduleRuntime(PipelineScheduleMulti):
         return self._loaded
 
     def _load_csv(self, filename: str, format: str = "compute_only") -> None:
-        """Reads the actions of all ranks; messages in it follow from the others."""
+        """Reads the actions of all ranks; messages, which the format "compute_comms"
+        has, follow from the others.
+        """
+        _check_format(format)
         stages = list(self._stages.values())
         self._loaded = actions.read_rows(filename)
         ranks = actions.placement(self._loaded, stages)
