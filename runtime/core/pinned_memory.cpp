@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/error.h"
 #include "threads/fork_safe_mutex.h"
@@ -113,6 +114,11 @@ Ref<Storage> allocate_pinned_storage(size_t nbytes) {
   Block* block = take_free(size);
   if (!block) block = make_block(size);
   return wrap_storage(block->address, nbytes, free_block_of, block);
+}
+
+void require_pinnable(Device device) {
+  if (device.type != DeviceType::CPU)
+    raise(ErrorKind::Runtime, "Only dense CPU tensors can be pinned; this one is on %s", device_name(device).c_str());
 }
 
 bool is_pinned(const Storage& storage) { return storage.deleter == free_block_of; }

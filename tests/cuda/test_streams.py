@@ -377,3 +377,33 @@ torch.cuda.empty_cache()
 print(torch.ones(2, device="cuda").tolist())
 """)
     assert output.strip() == "[1.0, 1.0]"
+
+
+def test_factories_pin_what_they_make():
+    output = run_program("""
+x = torch.ones(2, 3)
+for make in (
+    *(lambda f=f, **k: f(3, **k) for f in (torch.zeros, torch.arange, torch.rand)),
+    lambda **k: torch.full((3,), 2.0, **k),
+    lambda **k: torch.zeros_like(x, **k),
+    lambda **k: torch.empty_like(x, **k),
+    lambda **k: x.new_empty((2,), **k),
+    lambda **k: torch.empty(1, 2, 3, 4, memory_format=torch.channels_last, **k),
+    lambda **k: torch.ops.aten._to_copy(x.double(), dtype=torch.float32, **k),
+):
+    made, plain = make(pin_memory=True), make()
+    assert made.is_pinned() and not plain.is_pinned(), made
+    assert made.stride() == plain.stride(), made.stride()
+made = torch.empty_strided((2, 2), (5, 1), pin_memory=True)
+print(made.stride(), made.is_pinned(), torch.arange(3, pin_memory=True).tolist())
+for device in ("cuda", "meta"):
+    for make in (torch.zeros, torch.empty):
+        try:
+            make(3, pin_memory=True, device=device)
+        except RuntimeError as error:
+            print(str(error)[:35])
+""")
+    assert output.splitlines() == [
+        "(5, 1) True [0, 1, 2]",
+        *["Only dense CPU tensors can be pinned"[:35]] * 4,
+    ]
