@@ -43,8 +43,8 @@ class CUDAGraph:
     ) -> None:
         """Records what is queued on the current stream from now on. ``pool`` is another
         graph's: both may use the same memory, and replay in the order of capture.
-        ``capture_error_mode``: which calls the driver refuses meanwhile, in ``"global"``
-        mode in all threads, in ``"thread_local"`` in this one, ``"relaxed"`` in none."""
+        ``capture_error_mode``: where the driver refuses calls meanwhile that could
+        disturb it: ``"global"``, ``"thread_local"``, or ``"relaxed"``: nowhere."""
         if self._device is not None:
             raise RuntimeError("this graph has been captured; reset() it first")
         if capture_error_mode not in _MODES:
