@@ -1,7 +1,7 @@
 // Streams of devices in the backward pass: a node runs on the stream on which its forward op ran.
 //
-// Where a pass goes on to another stream, that one first waits for all work of the previous one, so memory that both
-// use needs no events of its own. At the end of the pass the caller's stream has waited for all others.
+// Where a pass goes on to another stream, that one first waits for all work of the previous one, and at the end of the
+// pass each of its streams waits for the last. So memory that several use needs no events of its own, then or later.
 #pragma once
 
 #include <vector>
@@ -32,7 +32,8 @@ class NodeStreams {
  private:
   struct Left {
     Device device;
-    int64_t stream;  // the caller's
+    int64_t stream;                // the caller's
+    std::vector<int64_t> visited;  // the others
   };
   void follow(const Node& node);
 

@@ -21,7 +21,7 @@ constexpr int kCuda = kUserTypes;  // its slot
 constexpr int kCount = kUserTypes + 1;
 
 std::atomic<Backend*> backends[kCount];              // never destroyed: storages release memory until the process ends
-std::atomic<FoundBackend (*)()> find_cuda{nullptr};  // null once it has been called
+std::atomic<FoundBackend (*)()> find_cuda{nullptr};  // null once its backend is installed
 std::string* cuda_reason;                            // why there is none; set under `adding`
 constinit thread_local int8_t current[kCount] = {};
 using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
@@ -41,11 +41,13 @@ Backend* install(DeviceType type, std::unique_ptr<Backend> backend, const PoolOp
 
 [[gnu::cold]] Backend* look_for_cuda() {
   const std::lock_guard lock(adding);
-  const auto find = find_cuda.exchange(nullptr);
+  const auto find = find_cuda.load(std::memory_order_relaxed);
   if (!find) return backends[kCuda].load(std::memory_order_acquire);
   FoundBackend found = find();
   cuda_reason = new std::string(std::move(found.why_not));
-  return found.backend ? install(DeviceType::CUDA, std::move(found.backend), found.pool) : nullptr;
+  Backend* const installed = found.backend ? install(DeviceType::CUDA, std::move(found.backend), found.pool) : nullptr;
+  find_cuda.store(nullptr, std::memory_order_release);  // last: other threads wait for `adding` until then
+  return installed;
 }
 
 std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceType> wanted) {
@@ -62,7 +64,7 @@ std::optional<DeviceType> free_type(std::string_view name, std::optional<DeviceT
 
 }  // namespace
 
-void Backend::begin_capture(Device device, int64_t) {
+void Backend::begin_capture(Device device, int64_t, int) {
   raise(ErrorKind::NotImplemented, "%s records no graphs", device_name(device).c_str());
 }
 

@@ -65,18 +65,22 @@ class Backend {
   // Streams are in-order queues of work; stream 0 is each device's default. Copies and launches go to the thread's
   // current stream, and `to_host` returns when its copy is complete. Without streams every call is synchronous.
   virtual bool has_streams() const { return false; }
-  virtual int64_t new_stream(Device, int /*priority*/) { return 0; }    // the lower the number, the earlier it runs
-  virtual uint64_t record(Device, int64_t /*stream*/) { return 0; }     // an event: marks the current end of the stream
+  virtual int64_t new_stream(Device, int /*priority*/) { return 0; }  // the lower the number, the earlier it runs
+  virtual uint64_t record(Device, int64_t /*stream*/) { return 0; }   // an event: marks the current end of the stream
+  virtual uint64_t record_timed(Device device, int64_t stream) { return record(device, stream); }  // for `elapsed`
   virtual void wait(Device, int64_t /*stream*/, uint64_t /*event*/) {}  // later work of the stream waits for the event
   virtual bool is_done(Device, uint64_t /*event*/) { return true; }
-  virtual void finish(Device, uint64_t /*event*/) {}                // returns when the event has completed
-  virtual double elapsed(Device, uint64_t, uint64_t) { return 0; }  // milliseconds between two events
-  virtual void drop_event(Device, uint64_t /*event*/) noexcept {}   // nothing will name the event again
-  virtual bool is_alive() const { return true; }                    // false: the process is ending
+  virtual void finish(Device, uint64_t /*event*/) {
+  }  // returns when the event has completed; raises failures of kernels
+  virtual void outwait(Device device, uint64_t event) { finish(device, event); }  // leaves failures for `finish`
+  virtual double elapsed(Device, uint64_t, uint64_t) { return 0; }                // milliseconds between two events
+  virtual void drop_event(Device, uint64_t /*event*/) noexcept {}                 // nothing will name the event again
+  virtual bool is_alive() const { return true; }  // false: the backend may no longer be called
 
   // Graphs: what is queued on a stream between the first two calls is recorded instead, to be repeated as a whole.
-  // Pools keep the memory of a graph apart (core/device_pool.h).
-  virtual void begin_capture(Device device, int64_t stream);
+  // A stream that waits for an event of the recording joins it. DevicePool begins and ends it, and keeps the memory of
+  // a graph apart. `mode` is what programs may call meanwhile, numbered as CUstreamCaptureMode.
+  virtual void begin_capture(Device device, int64_t stream, int mode);
   virtual uint64_t end_capture(Device, int64_t /*stream*/) { return 0; }
   virtual void replay(Device, uint64_t /*graph*/, int64_t /*stream*/) {}
   virtual void drop_graph(Device, uint64_t /*graph*/) noexcept {}

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <optional>
+#include <utility>
 
 #include "core/device_names.h"
 #include "core/error.h"
@@ -35,9 +35,16 @@ struct DevicePool::Ledger {
     int64_t pool = 0;            // of a graph; 0: the stream's own
   };
   using Parts = std::map<uint64_t, Part>;
-  struct Event {
-    uint64_t address, event;
+  struct Awaited {
+    uint64_t address;
+    int64_t stream;                 // which used the block
+    std::optional<uint64_t> event;  // none yet: the stream was being captured
   };
+  struct Capture {
+    int64_t first;  // the stream on which it began
+    int64_t pool;
+  };
+  using Owner = std::pair<int64_t, int64_t>;  // a graph's pool or 0, and a stream
 
   explicit Ledger(const PoolOptions& options) : options(options) {}
 
@@ -46,19 +53,18 @@ struct DevicePool::Ledger {
     if (options.policy == PoolPolicy::FirstFit) return {part->first, part->second.nbytes};
     return {part->second.nbytes, part->first};
   }
-  // Whose part it is when it is free: a stream's, or a graph's pool (negative).
-  static int64_t owner(const Part& part) { return part.pool ? -part.pool : part.stream; }
+  // Whose part it is when it is free.
+  static Owner owner(const Part& part) { return {part.pool, part.stream}; }
   void list(Parts::iterator part) { free[owner(part->second)].insert(place_of(part)); }
   void unlist(Parts::iterator part) { free[owner(part->second)].erase(place_of(part)); }
 
   int64_t pool_of(int64_t stream) const {
     const auto found = captures.find(stream);
-    return found == captures.end() ? 0 : found->second;
+    return found == captures.end() ? 0 : found->second.pool;
   }
 
   Parts::iterator find_free(int64_t stream, size_t size) {
-    const int64_t pool = pool_of(stream);
-    std::set<std::pair<uint64_t, uint64_t>>& places = free[pool ? -pool : stream];
+    std::set<std::pair<uint64_t, uint64_t>>& places = free[{pool_of(stream), stream}];
     if (options.policy == PoolPolicy::FirstFit) {
       const auto fits = [&](const auto& place) { return place.second >= size; };
       const auto found = std::ranges::find_if(places, fits);
@@ -81,11 +87,13 @@ struct DevicePool::Ledger {
       part->second.nbytes = size;
     }
     part->second.state = State::Used;
-    part->second.stream = stream;
     part->second.requested = nbytes;
     count_block(part->second, 1);
     return part->first;
   }
+
+  // A freed block of a graph that other streams of its capture used: no event tells when replays have passed it.
+  static bool is_parked(const Part& part) { return part.state == State::Awaited && !part.users.empty(); }
 
   void count_block(const Part& part, int64_t sign) {
     counts.blocks.add(sign);
@@ -130,13 +138,13 @@ struct DevicePool::Ledger {
            (next == parts.end() || next->second.starts_segment);
   }
 
-  // Removes the wholly free segments from the lists.
-  std::vector<std::pair<uint64_t, size_t>> take_free_segments() {
-    std::vector<std::pair<uint64_t, size_t>> taken;
+  // Removes the wholly free segments from the lists, except those of streams that are being captured.
+  std::vector<std::pair<uint64_t, Part>> take_free_segments() {
+    std::vector<std::pair<uint64_t, Part>> taken;
     for (auto part = parts.begin(); part != parts.end();) {
       const auto current = part++;
-      if (!is_free_segment(current)) continue;
-      taken.emplace_back(current->first, current->second.nbytes);
+      if (!is_free_segment(current) || captures.contains(current->second.stream)) continue;
+      taken.emplace_back(current->first, current->second);
       unlist(current);
       count_segment(current->second.nbytes, -1);
       parts.erase(current);
@@ -144,13 +152,18 @@ struct DevicePool::Ledger {
     return taken;
   }
 
+  void add_segment(uint64_t address, const Part& part) {
+    count_segment(part.nbytes, 1);
+    list(parts.emplace(address, part).first);
+  }
+
   const PoolOptions options;
   Parts parts;
-  std::map<int64_t, std::set<std::pair<uint64_t, uint64_t>>> free;  // by owner
-  std::map<int64_t, int64_t> captures;                              // pools by the streams that are captured
-  std::map<int64_t, int> pools;                                     // how many graphs use them
+  std::map<Owner, std::set<std::pair<uint64_t, uint64_t>>> free;
+  std::map<int64_t, Capture> captures;  // by the streams that are captured
+  std::map<int64_t, int> pools;         // how many graphs use them; a pool without any may get some again
   int64_t last_pool = 0;
-  std::vector<Event> awaited;  // one entry per pending event, so an address may occur several times
+  std::vector<Awaited> awaited;  // one entry per pending event, so an address may occur several times
   MemoryCounts counts;
 };
 
@@ -170,7 +183,7 @@ size_t DevicePool::block_size(size_t nbytes) const {
 
 uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   const size_t size = block_size(nbytes);
-  if (!is_capturing(device)) finish_awaited(device, false);
+  if (!capture_of(device, current_stream(device))) finish_awaited(device, false);
   if (options_.policy != PoolPolicy::None) {
     Ledger& ledger = ledger_of(device);
     const std::lock_guard lock(mutex);
@@ -184,32 +197,60 @@ uint64_t DevicePool::allocate(Device device, size_t nbytes) {
   }
 }
 
-bool DevicePool::is_capturing(Device device) const {
+std::optional<int64_t> DevicePool::capture_of(Device device, int64_t stream) const {
+  const Ledger& ledger = ledger_of(device);
   const std::lock_guard lock(mutex);
-  return ledger_of(device).pool_of(current_stream(device)) != 0;
+  const auto found = ledger.captures.find(stream);
+  return found == ledger.captures.end() ? std::nullopt : std::optional(found->second.first);
 }
 
 int64_t DevicePool::new_pool(Device device) {
   Ledger& ledger = ledger_of(device);
   const std::lock_guard lock(mutex);
-  ledger.pools[++ledger.last_pool] = 0;
-  return ledger.last_pool;
+  return ++ledger.last_pool;
 }
 
-int64_t DevicePool::begin_capture(Device device, int64_t stream, int64_t pool) {
+int64_t DevicePool::begin_capture(Device device, int64_t stream, int64_t pool, int mode) {
+  Ledger& ledger = ledger_of(device);
+  {
+    const std::lock_guard lock(mutex);
+    if (pool < 0 || pool > ledger.last_pool)
+      raise(ErrorKind::Value, "%s has no pool %lld of a graph", device_name(device).c_str(),
+            static_cast<long long>(pool));
+    if (!pool) pool = ++ledger.last_pool;
+    ++ledger.pools[pool];
+  }
+  try {
+    backend_.begin_capture(device, stream, mode);
+  } catch (...) {
+    drop_pool(device, pool);
+    throw;
+  }
+  const std::lock_guard lock(mutex);
+  ledger.captures[stream] = {stream, pool};
+  return pool;
+}
+
+void DevicePool::join_capture(Device device, int64_t stream, int64_t other) {
   Ledger& ledger = ledger_of(device);
   const std::lock_guard lock(mutex);
-  if (pool && !ledger.pools.contains(pool))
-    raise(ErrorKind::Value, "%s has no pool %lld of a graph", device_name(device).c_str(),
-          static_cast<long long>(pool));
-  if (!pool) pool = ++ledger.last_pool;
-  ++ledger.pools[pool];
-  return ledger.captures[stream] = pool;
+  if (const auto found = ledger.captures.find(other); found != ledger.captures.end())
+    ledger.captures.insert_or_assign(stream, found->second);
 }
 
-void DevicePool::end_capture(Device device, int64_t stream) {
-  const std::lock_guard lock(mutex);
-  ledger_of(device).captures.erase(stream);
+uint64_t DevicePool::end_capture(Device device, int64_t stream) {
+  const auto forget = [&] {
+    const std::lock_guard lock(mutex);
+    std::erase_if(ledger_of(device).captures, [&](const auto& entry) { return entry.second.first == stream; });
+  };
+  try {
+    const uint64_t graph = backend_.end_capture(device, stream);
+    forget();
+    return graph;
+  } catch (...) {
+    forget();
+    throw;
+  }
 }
 
 void DevicePool::drop_pool(Device device, int64_t pool) {
@@ -220,7 +261,8 @@ void DevicePool::drop_pool(Device device, int64_t pool) {
   // Blocks that other streams of the capture used were not reused in it.
   for (auto part = ledger.parts.begin(); part != ledger.parts.end();) {
     const auto current = part++;
-    if (current->second.pool != pool || current->second.state != Ledger::State::Awaited) continue;
+    if (current->second.pool != pool || !Ledger::is_parked(current->second)) continue;
+    current->second.users.clear();
     ledger.give_back(current);
     part = ledger.parts.begin();
   }
@@ -231,7 +273,8 @@ uint64_t DevicePool::take_new(Device device, size_t nbytes, size_t size) {
   try {
     return add_segment(device, nbytes, size, splits ? std::max(size, options_.segment) : size);
   } catch (const Error& error) {
-    if (error.kind != ErrorKind::OutOfMemory) throw;
+    const bool can_wait = !capture_of(device, current_stream(device));
+    if (error.kind != ErrorKind::OutOfMemory || !can_wait) throw;
   }
   ++ledger_of(device).counts.retries;
   empty(device);
@@ -248,11 +291,7 @@ uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size
           device_name(device).c_str(), static_cast<unsigned long long>(address), options_.alignment);
   }
   const std::lock_guard lock(mutex);
-  ledger.count_segment(segment, 1);
-  ledger.list(
-      ledger.parts
-          .emplace(address, Ledger::Part{segment, 0, stream, Ledger::State::Free, true, {}, ledger.pool_of(stream)})
-          .first);
+  ledger.add_segment(address, {segment, 0, stream, Ledger::State::Free, true, {}, ledger.pool_of(stream)});
   if (const uint64_t taken = ledger.take(stream, nbytes, size)) return taken;
   raise(ErrorKind::Runtime, "a new segment of %zu bytes has no block of %zu", segment, size);
 }
@@ -260,24 +299,24 @@ uint64_t DevicePool::add_segment(Device device, size_t nbytes, size_t size, size
 void DevicePool::release(Device device, uint64_t address) noexcept {
   if (!backend_.is_alive()) return;
   Ledger& ledger = ledger_of(device);
-  std::vector<int64_t> users;
+  std::vector<Ledger::Awaited> awaited;
   {
     const std::lock_guard lock(mutex);
     Ledger::Part& part = ledger.parts.at(address);
     ledger.count_block(part, -1);
-    users = std::move(part.users);
+    part.state = Ledger::State::Awaited;
+    if (ledger.pools.contains(part.pool) && Ledger::is_parked(part)) return;  // until drop_pool
+    std::vector<int64_t> users = std::exchange(part.users, {});
     // Memory that has been returned to the backend is no longer written by anybody.
     if (options_.policy == PoolPolicy::None && backend_.has_streams()) users.push_back(part.stream);
-    part.state = Ledger::State::Awaited;
-    if (ledger.pools.contains(part.pool) && !users.empty()) return;  // no event may be recorded; see drop_pool
+    for (const int64_t user : users) awaited.push_back({address, user, {}});
   }
   try {
-    for (const int64_t user : users) {
-      const uint64_t event = backend_.record(device, user);
-      const std::lock_guard lock(mutex);
-      ledger.awaited.push_back({address, event});
-    }
-    if (users.empty()) finish_release(device, address);
+    if (awaited.empty()) return finish_release(device, address);
+    for (Ledger::Awaited& item : awaited)
+      if (!capture_of(device, item.stream)) item.event = backend_.record(device, item.stream);
+    const std::lock_guard lock(mutex);  // once: the block waits for all of them
+    ledger.awaited.insert(ledger.awaited.end(), awaited.begin(), awaited.end());
   } catch (...) {
     // If the backend fails here, the block is leaked: other streams may still be using it.
   }
@@ -305,31 +344,43 @@ void DevicePool::finish_release(Device device, uint64_t address) {
   ledger.give_back(part);
 }
 
-// Frees the blocks whose pending events have completed; with `wait`, waits for all of them.
+// Frees the blocks whose pending events have completed; with `wait`, waits for all that have one.
 void DevicePool::finish_awaited(Device device, bool wait) {
   Ledger& ledger = ledger_of(device);
-  std::vector<Ledger::Event> events;
+  std::vector<Ledger::Awaited> items;
   {
     const std::lock_guard lock(mutex);
-    events.swap(ledger.awaited);
+    items.swap(ledger.awaited);
   }
-  const auto is_pending = [&](const Ledger::Event& item) {
-    if (wait) backend_.finish(device, item.event);
-    else if (!backend_.is_done(device, item.event)) return true;
-    backend_.drop_event(device, item.event);
-    return false;
+  const auto is_over = [&](Ledger::Awaited& item) {
+    if (!item.event) {
+      if (capture_of(device, item.stream)) return false;
+      item.event = backend_.record(device, item.stream);
+    }
+    if (wait) backend_.outwait(device, *item.event);
+    else if (!backend_.is_done(device, *item.event)) return false;
+    backend_.drop_event(device, *item.event);
+    return true;
   };
-  std::vector<Ledger::Event> pending;
-  std::ranges::copy_if(events, std::back_inserter(pending), is_pending);
-  const auto waits = [&](uint64_t address) {
-    return std::ranges::count(pending, address, &Ledger::Event::address) != 0;
+  const auto put_back = [&] {
+    const std::lock_guard lock(mutex);
+    ledger.awaited.insert(ledger.awaited.end(), items.begin(), items.end());
   };
-  std::set<uint64_t> passed;
-  for (const Ledger::Event& item : events)
-    if (!waits(item.address)) passed.insert(item.address);
-  for (const uint64_t address : passed) finish_release(device, address);
-  const std::lock_guard lock(mutex);
-  ledger.awaited.insert(ledger.awaited.end(), pending.begin(), pending.end());
+  try {
+    for (size_t k = 0; k < items.size();) {
+      if (!is_over(items[k])) {
+        ++k;
+        continue;
+      }
+      const uint64_t address = items[k].address;
+      items.erase(items.begin() + static_cast<ptrdiff_t>(k));
+      if (!std::ranges::count(items, address, &Ledger::Awaited::address)) finish_release(device, address);
+    }
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
 }
 
 void DevicePool::record_use(Device device, uint64_t address, int64_t stream) {
@@ -341,24 +392,37 @@ void DevicePool::record_use(Device device, uint64_t address, int64_t stream) {
   if (part.stream != stream && !std::ranges::count(part.users, stream)) part.users.push_back(stream);
 }
 
+// Returns when all work of a stream until now has run.
+void DevicePool::finish_stream(Device device, int64_t stream) {
+  const uint64_t event = backend_.record(device, stream);
+  try {
+    backend_.outwait(device, event);
+  } catch (...) {
+    backend_.drop_event(device, event);
+    throw;
+  }
+  backend_.drop_event(device, event);
+}
+
 void DevicePool::empty(Device device) {
   finish_awaited(device, true);
   Ledger& ledger = ledger_of(device);
-  std::vector<std::pair<uint64_t, size_t>> segments;
-  std::vector<int64_t> streams;
+  std::vector<std::pair<uint64_t, Ledger::Part>> segments;
+  std::set<int64_t> streams;
   {
     const std::lock_guard lock(mutex);
     segments = ledger.take_free_segments();
-    for (const auto& [owner, places] : ledger.free)
-      if (owner >= 0) streams.push_back(owner);
+    for (const auto& [address, part] : segments) streams.insert(part.stream);
   }
-  if (!segments.empty() && backend_.has_streams())
-    for (const int64_t stream : streams) {
-      const uint64_t event = backend_.record(device, stream);
-      backend_.finish(device, event);
-      backend_.drop_event(device, event);
-    }
-  for (const auto& [address, nbytes] : segments) backend_.release(device, address, nbytes);
+  try {
+    if (backend_.has_streams())
+      for (const int64_t stream : streams) finish_stream(device, stream);
+  } catch (...) {
+    const std::lock_guard lock(mutex);
+    for (const auto& [address, part] : segments) ledger.add_segment(address, part);
+    throw;
+  }
+  for (const auto& [address, part] : segments) backend_.release(device, address, part.nbytes);
 }
 
 MemoryCounts DevicePool::counts(Device device) const {

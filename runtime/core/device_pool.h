@@ -2,7 +2,8 @@
 //
 // A block belongs to the stream that was current when it was allocated. Once freed it is reused by that stream
 // only, without synchronisation, because the stream executes in order. Freeing a block records an event on every
-// other stream that used it (`record_use`); the block becomes free when these events have completed. The
+// other stream that used it (`record_use`); the block becomes free when these events have completed. A stream that is
+// being captured gets its event afterwards: nothing outside of a capture may await its events. The
 // bookkeeping is separate from the memory, whose addresses are opaque, and its lock is never held during a call
 // of the backend: a backend written in Python takes the interpreter's lock.
 #pragma once
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -43,12 +45,15 @@ class DevicePool {
   // Returns segments without live blocks to the backend, once their streams have finished with them.
   void empty(Device device);
 
-  // Memory allocated on a stream while a graph of it is captured comes from a pool of the graph's own, which lives until
-  // as many calls of `drop_pool` as of `begin_capture`. Pool 0 makes a new one. Returns its number.
-  int64_t new_pool(Device device);  // for the graphs that are given it
-  int64_t begin_capture(Device device, int64_t stream, int64_t pool);
-  void end_capture(Device device, int64_t stream);
-  bool is_capturing(Device device) const;  // this thread's current stream
+  // Begins a capture by the backend. Memory allocated on its streams meanwhile comes from a pool of the graph's own,
+  // which lives until as many calls of `drop_pool` as of `begin_capture`. Pool 0 makes a new one. Returns its number.
+  int64_t begin_capture(Device device, int64_t stream, int64_t pool, int mode);
+  int64_t new_pool(Device device);  // the number of a pool for the graphs that are given it
+  // Called by the backend when `stream` waits for work of the captured stream `other`.
+  void join_capture(Device device, int64_t stream, int64_t other);
+  uint64_t end_capture(Device device, int64_t stream);  // returns the backend's graph
+  // The stream on which the capture began that a stream belongs to.
+  std::optional<int64_t> capture_of(Device device, int64_t stream) const;
   void drop_pool(Device device, int64_t pool);
 
   MemoryCounts counts(Device device) const;
@@ -71,6 +76,7 @@ class DevicePool {
   uint64_t take_new(Device device, size_t nbytes, size_t size);
   uint64_t add_segment(Device device, size_t nbytes, size_t size, size_t segment);
   void finish_awaited(Device device, bool wait);
+  void finish_stream(Device device, int64_t stream);
   void finish_release(Device device, uint64_t address);
 
   Backend& backend_;

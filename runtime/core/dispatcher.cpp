@@ -1,11 +1,13 @@
 #include "core/dispatcher.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/backend.h"
@@ -15,6 +17,7 @@
 #include "core/hooks.h"
 #include "core/layout.h"
 #include "core/owned_results.h"
+#include "core/pinned_memory.h"
 #include "threads/fork_safe_mutex.h"
 #include "timeline/session.h"
 
@@ -359,8 +362,36 @@ void dispatch_watched(OpCall& call) {
   results.pass_on();
 }
 
+bool asks_to_pin(const OpCall& call, int k) {
+  const Value& value = call.args[k];
+  return value.tag == Tag::Bool && value.integer && k > 0 &&
+         call.op->schema.arguments[static_cast<size_t>(k) - 1].type == ArgType::Device;
+}
+
+namespace {
+
+// Runs a factory, whose argument k asks for pinned memory, and moves its result there.
+void run_pinned(OpCall& call, int k) {
+  std::vector<Value> args(call.args, call.args + call.num_args);
+  args[static_cast<size_t>(k)] = {};
+  OpCall plain{call.op, args.data(), call.rets, call.num_args, call.keys};
+  const KernelEntry on_cpu = call.op->table[static_cast<int>(Key::CPU)];
+  on_cpu.function(plain, on_cpu.context);
+  const Tensor made = Tensor::adopt(std::exchange(call.rets[0], Value()).tensor);
+  require_pinnable(made->device);
+  const Ref<Storage> pinned = allocate_pinned_storage(made->storage->nbytes);
+  std::memcpy(pinned->host, made->storage->host, made->storage->nbytes);
+  call.rets[0] = Value::of(tensor_of(*pinned, made->shape(), made->stride(), made->offset, made->dtype).leak());
+}
+
+}  // namespace
+
 bool ran_elsewhere(OpCall& call) {
   for (int k = 0; k < call.num_args; ++k) {
+    if (asks_to_pin(call, k)) {
+      if (catch_all_of(*call.op).function) return false;  // it allocates pinned memory itself
+      return run_pinned(call, k), true;
+    }
     if (call.args[k].tag == Tag::Layout && is_sparse(static_cast<Layout>(call.args[k].integer))) {
       core_hooks.run_as_sparse(call);
       return true;

@@ -105,9 +105,12 @@ inline KeySet gather_keys(const OpCall& call) {
   return KeySet::from_bits(bits);
 }
 
-// Called first in a CPU kernel whose `device` argument may name another backend, or whose `layout` may be sparse. True:
-// the op ran there, and the caller must return. Raises for an absent device.
+// Called first in a CPU kernel whose `device` argument may name another backend, whose `layout` may be sparse, or whose
+// result may have to be in pinned memory. True: the op ran there, and the caller must return. Raises for an absent
+// device.
 bool ran_elsewhere(OpCall& call);
+// Whether argument k is a `pin_memory` that is true: it follows the device.
+bool asks_to_pin(const OpCall& call, int k);
 
 // The keys of a call in this thread; the highest one's handler runs. `keys`: those of the arguments.
 inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/device_names.h"
+#include "core/device_pool.h"
 #include "core/error.h"
 #include "threads/fork_safe_mutex.h"
 
@@ -28,7 +30,7 @@ struct Awaited {
 struct Block {
   void* address;
   size_t nbytes;
-  std::vector<Use> uses;
+  std::vector<Use> uses;         // of a freed block: by streams that were being captured then
   std::vector<Awaited> awaited;  // of a freed block
 };
 
@@ -38,14 +40,25 @@ std::multimap<size_t, Block*>& free_blocks() {
   return *blocks;
 }
 
+// Records events behind a freed block's uses; a stream that is being captured gets its one afterwards.
+void record_uses(Block& block) {
+  std::erase_if(block.uses, [&](const Use& use) {
+    Backend& backend = backend_of(use.device);
+    if (backend.pool->capture_of(use.device, use.stream)) return false;
+    block.awaited.push_back({use.device, backend.record(use.device, use.stream)});
+    return true;
+  });
+}
+
 bool is_idle(Block& block) {
+  record_uses(block);
   std::erase_if(block.awaited, [](const Awaited& item) {
     Backend& backend = backend_of(item.device);
     if (!backend.is_done(item.device, item.event)) return false;
     backend.drop_event(item.device, item.event);
     return true;
   });
-  return block.awaited.empty();
+  return block.awaited.empty() && block.uses.empty();
 }
 
 Block* take_free(size_t nbytes) {
@@ -57,24 +70,26 @@ Block* take_free(size_t nbytes) {
     free_blocks().erase(first, last);
   }
   Block* taken = nullptr;
-  for (Block* const block : candidates)
-    if (!taken && is_idle(*block)) taken = block;
-  const std::lock_guard lock(mutex);
-  for (Block* const block : candidates)
-    if (block != taken) free_blocks().emplace(nbytes, block);
+  const auto put_back = [&] {
+    const std::lock_guard lock(mutex);
+    for (Block* const block : candidates)
+      if (block != taken) free_blocks().emplace(nbytes, block);
+  };
+  try {
+    for (Block* const block : candidates)
+      if (!taken && is_idle(*block)) taken = block;
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
   return taken;
 }
 
 void free_block_of(Storage* storage) {
   auto* const block = static_cast<Block*>(storage->context);
-  std::vector<Use> uses;
-  {
-    const std::lock_guard lock(mutex);
-    uses.swap(block->uses);
-  }
   try {
-    for (const auto& [device, stream] : uses)
-      block->awaited.push_back({device, backend_of(device).record(device, stream)});
+    record_uses(*block);  // nothing else knows the block now
   } catch (const Error&) {
     return;  // the device has failed: the block may be in use for ever
   }
@@ -99,6 +114,11 @@ Ref<Storage> allocate_pinned_storage(size_t nbytes) {
   Block* block = take_free(size);
   if (!block) block = make_block(size);
   return wrap_storage(block->address, nbytes, free_block_of, block);
+}
+
+void require_pinnable(Device device) {
+  if (device.type != DeviceType::CPU)
+    raise(ErrorKind::Runtime, "Only dense CPU tensors can be pinned; this one is on %s", device_name(device).c_str());
 }
 
 bool is_pinned(const Storage& storage) { return storage.deleter == free_block_of; }

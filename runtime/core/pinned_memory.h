@@ -14,6 +14,7 @@ namespace pellucid {
 // Raises a Runtime error unless a device can use pinned memory.
 Ref<Storage> allocate_pinned_storage(size_t nbytes);
 bool is_pinned(const Storage& storage);
+void require_pinnable(Device device);  // raises a Runtime error unless it is the CPU
 // Called when a stream is given an asynchronous copy from or to the storage, which is pinned.
 void note_pinned_use(const Storage& storage, Device device, int64_t stream);
 

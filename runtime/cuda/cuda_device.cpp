@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "core/device_names.h"
+#include "core/device_pool.h"
 #include "core/error.h"
 #include "core/hooks.h"
 #include "cuda/products.h"
@@ -22,6 +25,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;       // of a block, as gpu/builder.py has it
 constexpr int kBlocksPerProcessor = 16;  // at most: threads take further points in turn
+constexpr size_t kStreams = 32;          // of a priority on a GPU: handed out in turn, as PyTorch does
 constexpr size_t kLogBytes = 4096;       // of the driver's messages on a module
 constexpr PoolOptions kPool{PoolPolicy::BestFit, 512, 0, size_t{20} << 20, false};
 
@@ -29,6 +33,7 @@ FORK_SAFE ForkSafeMutex mutex;  // of the tables below
 KernelSource* source;
 std::atomic<Gpus*> gpus;                    // never destroyed
 std::atomic<bool> is_child_of_fork{false};  // a context does not survive a fork
+std::atomic<bool> is_over{false};           // the process ends, and the driver may be gone
 constinit thread_local int active = -1;     // the GPU whose context is this thread's current one
 
 bool is_blocking() {
@@ -54,21 +59,31 @@ std::string code_key(const KernelId& id, const GridLaunch& grid, std::span<const
   return key;
 }
 
+// For functions that must not raise.
+void report(const Error& error) noexcept { std::fprintf(stderr, "%s\n", error.what()); }
+
+struct StreamsInTurn {
+  std::vector<int64_t> numbers;
+  size_t next = 0;
+};
+
 struct Gpu {
   Ordinal ordinal = 0;
   Handle context = nullptr;
   int processors = 1;
-  std::vector<Handle> streams{nullptr};             // by number; the first is the context's default stream
+  std::vector<Handle> streams{nullptr};  // by number; the first is the context's default stream
+  std::map<int, StreamsInTurn> by_priority;
   std::unordered_map<std::string, Handle> kernels;  // functions by code_key; null: no schedule takes it
-  std::unique_ptr<StatusRing> statuses;
-  std::unique_ptr<Products> products;  // null: the library is not installed
-  bool looked_for_products = false;
+  std::atomic<StatusRing*> statuses{nullptr};       // made at the first launch that needs it; never destroyed
+  std::unique_ptr<Products> products;               // null: the library is not installed
+  std::atomic<bool> looked_for_products{false};
 };
 
 struct Marked {
   Handle event = nullptr;
   int64_t stream = 0;
   uint64_t launches = 0;  // of the GPU's kernels that can fail, before the event
+  bool is_captured = false;
 };
 
 }  // namespace
@@ -95,7 +110,7 @@ class Gpus final : public Backend {
       use(device);
       const CaptureMode relaxed(*driver);
       check(driver->release(address), "cuMemFree");
-    } catch (const Error& error) { warn("%s", error.what()); }
+    } catch (const Error& error) { report(error); }
   }
 
   void to_host(Device device, void* to, uint64_t from, size_t nbytes) override {
@@ -132,40 +147,41 @@ class Gpus final : public Backend {
 
   void synchronize(Device device) override {
     use(device);
+    StatusRing* const statuses = gpu(device).statuses.load(std::memory_order_acquire);
+    const uint64_t launches = statuses ? statuses->count() : 0;
     without_interpreter_lock([&] { check(driver->synchronize(), "cuCtxSynchronize"); });
-    if (StatusRing* const statuses = gpu(device).statuses.get()) statuses->raise_failures();
+    if (statuses) statuses->raise_failures({}, launches);
   }
 
   bool has_streams() const override { return true; }
-  bool is_alive() const override { return !is_child_of_fork.load(std::memory_order_relaxed); }
+  bool is_alive() const override {
+    return !is_child_of_fork.load(std::memory_order_relaxed) && !is_over.load(std::memory_order_relaxed);
+  }
 
   int64_t new_stream(Device device, int priority) override {
-    use(device);
+    Gpu& own = use(device);
     int least = 0, greatest = 0;
     check(driver->stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange");
-    Handle stream = nullptr;
-    check(driver->new_stream(&stream, kStreamNonBlocking, std::clamp(priority, greatest, least)),
-          "cuStreamCreateWithPriority");
+    priority = std::clamp(priority, greatest, least);
     const std::lock_guard lock(mutex);
-    gpu(device).streams.push_back(stream);
-    return static_cast<int64_t>(gpu(device).streams.size()) - 1;
+    StreamsInTurn& known = own.by_priority[priority];
+    if (known.numbers.size() == kStreams) return known.numbers[known.next++ % kStreams];
+    Handle stream = nullptr;
+    check(driver->new_stream(&stream, kStreamNonBlocking, priority), "cuStreamCreateWithPriority");
+    own.streams.push_back(stream);
+    return known.numbers.emplace_back(static_cast<int64_t>(own.streams.size()) - 1);
   }
 
-  uint64_t record(Device device, int64_t stream) override {
-    const Handle handle = stream_of(device, stream);
-    Handle event = nullptr;
-    check(driver->new_event(&event, 0), "cuEventCreate");
-    check(driver->record(event, handle), "cuEventRecord");
-    const StatusRing* const statuses = gpu(device).statuses.get();
-    const std::lock_guard lock(mutex);
-    events_.emplace(++last_event_, Marked{event, stream, statuses ? statuses->count() : 0});
-    return last_event_;
-  }
+  uint64_t record(Device device, int64_t stream) override { return record(device, stream, kEventDisableTiming); }
+  uint64_t record_timed(Device device, int64_t stream) override { return record(device, stream, 0); }
   void wait(Device device, int64_t stream, uint64_t event) override {
-    check(driver->stream_waits(stream_of(device, stream), find(event).event, 0), "cuStreamWaitEvent");
+    const Marked marked = find(event);
+    check(driver->stream_waits(stream_of(device, stream), marked.event, 0), "cuStreamWaitEvent");
+    if (marked.is_captured) pool->join_capture(device, stream, marked.stream);
   }
   bool is_done(Device device, uint64_t event) override {
     use(device);
+    const CaptureMode relaxed(*driver);
     const Status status = driver->query_event(find(event).event);
     if (status != kNotReady) check(status, "cuEventQuery");
     return status == kSuccess;
@@ -174,8 +190,14 @@ class Gpus final : public Backend {
     use(device);
     const Marked marked = find(event);
     without_interpreter_lock([&] { check(driver->finish_event(marked.event), "cuEventSynchronize"); });
-    if (StatusRing* const statuses = gpu(device).statuses.get())
+    if (StatusRing* const statuses = gpu(device).statuses.load(std::memory_order_acquire))
       statuses->raise_failures(marked.stream, marked.launches);
+  }
+  void outwait(Device device, uint64_t event) override {
+    use(device);
+    const CaptureMode relaxed(*driver);
+    const Handle handle = find(event).event;
+    without_interpreter_lock([&] { check(driver->finish_event(handle), "cuEventSynchronize"); });
   }
   double elapsed(Device device, uint64_t first, uint64_t second) override {
     use(device);
@@ -196,13 +218,14 @@ class Gpus final : public Backend {
     try {
       use(device);
       check(driver->drop_event(handle), "cuEventDestroy");
-    } catch (const Error& error) { warn("%s", error.what()); }
+    } catch (const Error& error) { report(error); }
   }
 
-  void begin_capture(Device device, int64_t stream) override {
+  void begin_capture(Device device, int64_t stream, int mode) override {
     const Handle handle = stream_of(device, stream);
-    statuses_of(device).begin_capture(stream);
-    check(driver->begin_capture(handle, kCaptureThreadLocal), "cuStreamBeginCapture");
+    StatusRing& statuses = statuses_of(device);
+    check(driver->begin_capture(handle, mode), "cuStreamBeginCapture");
+    statuses.begin_capture(stream);
   }
   uint64_t end_capture(Device device, int64_t stream) override;
   void replay(Device device, uint64_t graph, int64_t stream) override;
@@ -234,7 +257,7 @@ class Gpus final : public Backend {
  private:
   struct Captured {
     Handle graph, executable;
-    StatusRing::Launches launches;  // that can fail
+    StatusRing::Graph words;
   };
 
   // Lets this thread call what a capture of its own would forbid.
@@ -258,6 +281,19 @@ class Gpus final : public Backend {
   StatusRing& statuses_of(Device device);
   bool multiply(const Launch& launch, const GridLaunch& grid, Handle stream);
 
+  uint64_t record(Device device, int64_t stream, unsigned flags) {
+    const Handle handle = stream_of(device, stream);
+    const StatusRing* const statuses = gpu(device).statuses.load(std::memory_order_acquire);
+    Marked marked{nullptr, stream, statuses ? statuses->count() : 0, pool->capture_of(device, stream).has_value()};
+    check(driver->new_event(&marked.event, flags), "cuEventCreate");
+    std::unique_ptr<void, Status (*)(Handle)> owned(marked.event, driver->drop_event);
+    check(driver->record(marked.event, handle), "cuEventRecord");
+    const std::lock_guard lock(mutex);
+    events_.emplace(++last_event_, marked);
+    static_cast<void>(owned.release());
+    return last_event_;
+  }
+
   Marked find(uint64_t event) {
     const std::lock_guard lock(mutex);
     const auto found = events_.find(event);
@@ -268,7 +304,7 @@ class Gpus final : public Backend {
 
   void finish_stream(Device device, int64_t stream) {
     const Handle handle = stream_of(device, stream);
-    StatusRing* const statuses = gpu(device).statuses.get();
+    StatusRing* const statuses = gpu(device).statuses.load(std::memory_order_acquire);
     const uint64_t launches = statuses ? statuses->count() : 0;
     without_interpreter_lock([&] { check(driver->finish_stream(handle), "cuStreamSynchronize"); });
     if (statuses) statuses->raise_failures(stream, launches);
@@ -284,7 +320,7 @@ class Gpus final : public Backend {
 };
 
 Gpu& Gpus::enter(Device device) {
-  if (!is_alive())
+  if (is_child_of_fork.load(std::memory_order_relaxed))
     raise(ErrorKind::Runtime,
           "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
           "start method");
@@ -360,21 +396,26 @@ Handle Gpus::kernel_for(Device device, const KernelId& id, const GridLaunch& gri
 
 StatusRing& Gpus::statuses_of(Device device) {
   Gpu& own = gpu(device);
-  if (!own.statuses) {
+  if (StatusRing* const known = own.statuses.load(std::memory_order_acquire)) [[likely]]
+    return *known;
+  const std::lock_guard lock(mutex);
+  if (!own.statuses.load(std::memory_order_relaxed)) {
     const CaptureMode relaxed(*driver);
-    own.statuses = std::make_unique<StatusRing>(*driver, device);
+    own.statuses.store(new StatusRing(*driver, device), std::memory_order_release);
   }
-  return *own.statuses;
+  return *own.statuses.load(std::memory_order_relaxed);
 }
 
 // By cuBLASLt, if it is installed and takes the product.
 bool Gpus::multiply(const Launch& launch, const GridLaunch& grid, Handle stream) {
   if (!Products::is_enabled.load(std::memory_order_relaxed)) return false;
   Gpu& own = gpu(launch.device);
-  if (!own.looked_for_products) {
-    const std::string library = source->find_library("cublasLt");
-    if (!library.empty()) own.products = std::make_unique<Products>(library);
-    own.looked_for_products = true;
+  const CaptureMode relaxed(*driver);
+  if (!own.looked_for_products.load(std::memory_order_acquire)) {
+    const std::string library = source->find_library("cublasLt");  // takes the interpreter's lock: before `mutex`
+    const std::lock_guard lock(mutex);
+    if (!library.empty() && !own.products) own.products = std::make_unique<Products>(library);
+    own.looked_for_products.store(true, std::memory_order_release);
   }
   return own.products && own.products->run(launch, grid, stream);
 }
@@ -394,7 +435,8 @@ std::optional<int64_t> Gpus::launch(const Launch& given) {
   const Handle kernel = kernel_for(given.device, given.kernel.id, grid, given.operands);
   source->log_launch(given, !kernel);
   if (!kernel) return std::nullopt;
-  if (facts->can_fail) grid.words[given.operands.size()] = statuses_of(given.device).take(stream, given.op);
+  std::optional<StatusRing::Word> status;
+  if (facts->can_fail) grid.words[given.operands.size()] = status.emplace(statuses_of(given.device)).address();
   std::vector<void*> arguments(grid.words.size());
   for (size_t k = 0; k < arguments.size(); ++k) arguments[k] = &grid.words[k];
   // A block takes a row, a reduction, a scan or a tile of products; a thread an element of the others.
@@ -404,6 +446,7 @@ std::optional<int64_t> Gpus::launch(const Launch& given) {
   check(driver->launch(kernel, static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, most)), 1, 1, kThreads, 1, 1, 0,
                        handle, arguments.data(), nullptr),
         "cuLaunchKernel");
+  if (status) status->publish(stream, given.op, pool->capture_of(given.device, stream));
   if (is_blocking_) finish_stream(given.device, stream);
   return 0;
 }
@@ -411,9 +454,11 @@ std::optional<int64_t> Gpus::launch(const Launch& given) {
 uint64_t Gpus::end_capture(Device device, int64_t stream) {
   const Handle handle = stream_of(device, stream);
   Captured captured{};
-  captured.launches = statuses_of(device).end_capture(stream);
+  captured.words = statuses_of(device).end_capture(stream);
   check(driver->end_capture(handle, &captured.graph), "cuStreamEndCapture");
+  std::unique_ptr<void, Status (*)(Handle)> owned(captured.graph, driver->drop_graph);
   check(driver->make_executable(&captured.executable, captured.graph, 0), "cuGraphInstantiateWithFlags");
+  static_cast<void>(owned.release());
   const std::lock_guard lock(mutex);
   graphs_.emplace(++last_graph_, std::move(captured));
   return last_graph_;
@@ -422,17 +467,17 @@ uint64_t Gpus::end_capture(Device device, int64_t stream) {
 void Gpus::replay(Device device, uint64_t graph, int64_t stream) {
   const Handle handle = stream_of(device, stream);
   Handle executable = nullptr;
-  StatusRing::Launches launches;
+  StatusRing::Graph words;
   {
     const std::lock_guard lock(mutex);
     const auto found = graphs_.find(graph);
     if (found == graphs_.end())
       raise(ErrorKind::Value, "there is no graph %llu", static_cast<unsigned long long>(graph));
     executable = found->second.executable;
-    launches = found->second.launches;
+    words = found->second.words;
   }
-  if (!launches.empty()) statuses_of(device).repeat(launches, stream);
   check(driver->launch_graph(executable, handle), "cuGraphLaunch");
+  statuses_of(device).repeat(words, stream);
 }
 
 void Gpus::drop_graph(Device device, uint64_t graph) noexcept {
@@ -447,10 +492,9 @@ void Gpus::drop_graph(Device device, uint64_t graph) noexcept {
       captured = std::move(found->second);
       graphs_.erase(found);
     }
-    if (!captured.launches.empty()) statuses_of(device).give_back(captured.launches);
     check(driver->drop_executable(captured.executable), "cuGraphExecDestroy");
     check(driver->drop_graph(captured.graph), "cuGraphDestroy");
-  } catch (const Error& error) { warn("%s", error.what()); }
+  } catch (const Error& error) { report(error); }
 }
 
 namespace {
@@ -459,6 +503,7 @@ FoundBackend find_backend_of_gpus() {
   FoundDriver found = find_driver();
   if (!found.driver) return {nullptr, std::move(found.why_not), {}};
   at_fork(nullptr, nullptr, [] { is_child_of_fork.store(true, std::memory_order_relaxed), active = -1; });
+  std::atexit([] { is_over.store(true, std::memory_order_relaxed); });  // before the driver's own handlers
   auto made = std::make_unique<Gpus>(std::move(found.driver), std::min(found.device_count, INT8_MAX));
   gpus.store(made.get(), std::memory_order_release);
   serve_ops_on(DeviceType::CUDA);
@@ -470,7 +515,10 @@ Gpus& required() {
   return *find_gpus();
 }
 
-Device gpu_named(int number) { return with_index({DeviceType::CUDA, static_cast<int8_t>(number)}); }
+Device gpu_named(int number) {
+  if (number > INT8_MAX) raise(ErrorKind::Runtime, "invalid device ordinal: there is no GPU %d", number);
+  return with_index({DeviceType::CUDA, static_cast<int8_t>(std::max(number, -1))});  // negative: the current one
+}
 
 }  // namespace
 

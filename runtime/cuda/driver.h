@@ -16,7 +16,6 @@ using Handle = void*;  // CUcontext, CUstream, CUevent, CUmodule, CUfunction, CU
 
 enum : Status {
   kSuccess = 0,
-  kInvalidValue = 1,
   kOutOfMemory = 2,
   kNoDevice = 100,
   kNotReady = 600,
@@ -24,7 +23,6 @@ enum : Status {
 
 // CUdevice_attribute
 enum class Attribute : int {
-  MaxThreadsPerBlock = 1,
   SharedBytesPerBlock = 8,
   WarpSize = 10,
   ClockRate = 13,
@@ -46,13 +44,11 @@ constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kHostPortable = 1;
 constexpr int kInputPtx = 1;                      // CUjitInputType
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // CUjit_option
-constexpr int kCaptureThreadLocal = 1;            // CUstreamCaptureMode
-constexpr int kCaptureRelaxed = 2;
+constexpr int kCaptureRelaxed = 2;                // CUstreamCaptureMode
 
 // member, symbol, parameters
 #define PELLUCID_CUDA_FUNCTIONS(F)                                                                                     \
   F(init, "cuInit", (unsigned flags))                                                                                  \
-  F(driver_version, "cuDriverGetVersion", (int* version))                                                              \
   F(error_name, "cuGetErrorName", (Status status, const char** text))                                                  \
   F(error_text, "cuGetErrorString", (Status status, const char** text))                                                \
   F(device_count, "cuDeviceGetCount", (int* count))                                                                    \
@@ -70,7 +66,6 @@ constexpr int kCaptureRelaxed = 2;
   F(allocate, "cuMemAlloc_v2", (uint64_t* address, size_t nbytes))                                                     \
   F(release, "cuMemFree_v2", (uint64_t address))                                                                       \
   F(allocate_host, "cuMemHostAlloc", (void** address, size_t nbytes, unsigned flags))                                  \
-  F(release_host, "cuMemFreeHost", (void* address))                                                                    \
   F(copy_from_host, "cuMemcpyHtoDAsync_v2", (uint64_t to, const void* from, size_t nbytes, Handle stream))             \
   F(copy_to_host, "cuMemcpyDtoHAsync_v2", (void* to, uint64_t from, size_t nbytes, Handle stream))                     \
   F(copy_within, "cuMemcpyDtoDAsync_v2", (uint64_t to, uint64_t from, size_t nbytes, Handle stream))                   \
@@ -95,7 +90,6 @@ constexpr int kCaptureRelaxed = 2;
   F(launch, "cuLaunchKernel",                                                                                          \
     (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,           \
      unsigned block_z, unsigned shared_bytes, Handle stream, void** arguments, void** extra))                          \
-  F(call_host, "cuLaunchHostFunc", (Handle stream, void (*function)(void*), void* context))                            \
   F(begin_capture, "cuStreamBeginCapture_v2", (Handle stream, int mode))                                               \
   F(end_capture, "cuStreamEndCapture", (Handle stream, Handle * graph))                                                \
   F(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int* mode))                                           \

@@ -36,6 +36,8 @@ constexpr int64_t kSmallest = int64_t{1} << 21;  // multiplications below which 
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBias = 8;  // cublasLtMatmulDescAttributes_t
 constexpr int kBatchCount = 5, kBatchOffset = 6;                           // cublasLtMatrixLayoutAttribute_t
 constexpr int kAddBias = 4;                                                // cublasLtEpilogue_t
+constexpr int kNotSupported = 15;                                          // cublasStatus_t
+constexpr int64_t kAlignment = 16;  // bytes: of what every kernel of the library reads
 
 // cudaDataType_t of the elements, and cublasComputeType_t: float32 is summed as such, not in tf32.
 struct Kind {
@@ -128,6 +130,11 @@ bool Products::run(const Launch& launch, const GridLaunch& grid, Handle stream) 
   const bool has_bias = launch.operands.size() == 4;
   if (has_bias && (axes.stride(3, row) != 0 || axes.stride(3, column) != 1 || axes.batch_stride(3) != 0)) return false;
 
+  for (const LaunchOperand& operand : launch.operands)
+    if (operand.address % static_cast<uint64_t>(kAlignment)) return false;
+  for (const Matrix& m : {*first, *second, result})
+    if (m.leading * axes.item % kAlignment || m.batch_offset * axes.item % kAlignment) return false;
+
   const BlasFunctions& blas = *functions_;
   using Owned = std::unique_ptr<void, int (*)(Handle)>;
   Handle made = nullptr;
@@ -161,10 +168,11 @@ bool Products::run(const Launch& launch, const GridLaunch& grid, Handle stream) 
   const void* const alpha = is_wide ? static_cast<const void*>(&wide_one) : &one;
   const void* const beta = is_wide ? static_cast<const void*>(&wide_zero) : &zero;
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void*>(address); };
-  check(blas.multiply(handle_, description.get(), alpha, pointer(first->address), a.get(), pointer(second->address),
-                      b.get(), beta, pointer(result.address), d.get(), pointer(result.address), d.get(), nullptr,
-                      nullptr, 0, stream),
-        "cublasLtMatmul");
+  const int status = blas.multiply(handle_, description.get(), alpha, pointer(first->address), a.get(),
+                                   pointer(second->address), b.get(), beta, pointer(result.address), d.get(),
+                                   pointer(result.address), d.get(), nullptr, nullptr, 0, stream);
+  if (status == kNotSupported) return false;
+  check(status, "cublasLtMatmul");
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Large products by cuBLASLt, where its library is installed: found at run time, never linked.
 //
 // The library sums in an order of its own, so its results are compared by tolerance; `Products::is_enabled` turns it
-// off. What it does not take (other dtypes, broadcast or gapped factors, several batch axes) runs on the project's own
+// off. What it does not take (other dtypes, broadcast, gapped or unaligned factors, several batch axes, what it says that it does not support) runs on the project's own
 // schedule, as everything does without the library.
 #pragma once
 

@@ -191,8 +191,8 @@ Tensor copy_to_device(TensorImpl& tensor, Device device, bool non_blocking) {
   return copy;
 }
 
-Tensor empty_pinned(std::span<const int64_t> shape, DType dtype) {
-  return empty_pinned_like(*empty(shape, dtype, {DeviceType::Meta}));
+Tensor empty_pinned(const TensorImpl& like) {
+  return tensor_over(allocate_pinned_storage(like.storage->nbytes), like, 0);
 }
 
 Tensor pinned_copy(TensorImpl& tensor) {

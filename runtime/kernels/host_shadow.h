@@ -43,7 +43,7 @@ Tensor copy_to_device(TensorImpl& tensor, Device device, bool non_blocking = fal
 void copy_across_devices(TensorImpl& to, TensorImpl& from, bool non_blocking = false);
 
 // Tensors in pinned memory (core/pinned_memory.h).
-Tensor empty_pinned(std::span<const int64_t> shape, DType dtype);
+Tensor empty_pinned(const TensorImpl& like);  // with its dtype, sizes and strides
 Tensor pinned_copy(TensorImpl& tensor);
 
 }  // namespace pellucid

@@ -13,6 +13,7 @@
 #include "core/hooks.h"
 #include "core/layout.h"
 #include "core/number_range.h"
+#include "core/pinned_memory.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
@@ -417,23 +418,33 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
 // clone accepts a memory format for its result.
 bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
+// Whether the result goes to a named device or to pinned memory.
+bool is_moved(const OpCall& call, const PointwiseData& data) {
+  const int device = data.device_argument;
+  return device >= 0 && (call.args[device].tag == Tag::Device || asks_to_pin(call, device + 1));
+}
+
 // _to_copy(device=, pin_memory=, non_blocking=): computes on the operands' device, then copies.
 void run_and_move(OpCall& call, const PointwiseData& data, BoxedKernel handler) {
-  const Device device = with_index(decode_device(call.args[data.device_argument].integer));
-  const bool non_blocking = call.args[data.device_argument + 2].integer != 0;
   TensorImpl& self = *call.args[0].tensor;
+  const Value& named = call.args[data.device_argument];
+  const Device device = named.is_none() ? self.device : with_index(decode_device(named.integer));
+  const bool pins = asks_to_pin(call, data.device_argument + 1);
+  if (pins) require_pinnable(device);
+  const bool non_blocking = call.args[data.device_argument + 2].integer != 0;
   const Value &dtype = call.args[1], &format = call.args[call.num_args - 1];
   const bool is_same = dtype.is_none() || static_cast<DType>(dtype.integer) == self.dtype;
-  if (is_same && format.is_none() && self.device != device && device.type != DeviceType::Meta) {
+  if (is_same && format.is_none() && self.device != device && device.type != DeviceType::Meta && !pins) {
     call.rets[0] = Value::of(copy_to_device(self, device, non_blocking).leak());
     return;
   }
   Value args[kMaxPointwiseArguments];
   std::copy_n(call.args, call.num_args, args);
-  args[data.device_argument] = {};
+  args[data.device_argument] = args[data.device_argument + 1] = {};
   OpCall here{call.op, args, call.rets, call.num_args, call.keys};
   handler(here, nullptr);
   Tensor result = Tensor::adopt(std::exchange(call.rets[0], Value()).tensor);
+  if (pins) result = pinned_copy(*result);
   call.rets[0] = Value::of((result->device == device ? result : copy_to_device(*result, device, non_blocking)).leak());
 }
 
@@ -441,7 +452,7 @@ void run_and_move(OpCall& call, const PointwiseData& data, BoxedKernel handler) 
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
-  if (data.device_argument >= 0 && call.args[data.device_argument].tag == Tag::Device) [[unlikely]]
+  if (is_moved(call, data)) [[unlikely]]
     return run_and_move(call, data, handle_pointwise);
   if (takes_memory_format(call)) [[unlikely]]
     return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
@@ -467,8 +478,7 @@ void handle_pointwise(OpCall& call, void*) {
 
 void handle_pointwise_on_device(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
-  if (data.device_argument >= 0 && call.args[data.device_argument].tag == Tag::Device)
-    return run_and_move(call, data, handle_pointwise_on_device);
+  if (is_moved(call, data)) return run_and_move(call, data, handle_pointwise_on_device);
   run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
 }
 

@@ -11,6 +11,7 @@
 #include "core/geometry.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
+#include "core/pinned_memory.h"
 #include "kernels/copy.h"
 #include "kernels/fallback.h"
 #include "kernels/host_shadow.h"
@@ -185,6 +186,8 @@ void run_on_device(OpCall& call, void*) {
   if (!on_cpu.function) raise_no_kernel(call);
   const Device device = device_of(call);
   require_one_device(call, device);
+  for (int k = 0; call.op->kind == OpKind::Factory && k < call.num_args; ++k)
+    if (asks_to_pin(call, k)) require_pinnable(device);
   if (call.op == &named_op(NamedOp::Copy) && copy_in_place(call)) return;
   if (on_cpu.function == handle_pointwise && !crosses_devices(call, device))
     return handle_pointwise_on_device(call, nullptr);

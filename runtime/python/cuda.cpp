@@ -78,9 +78,9 @@ PyObject* driver_version(PyObject*, PyObject*) {
 }
 
 int gpu_of(PyObject* number) {
-  const long given = PyLong_AsLong(number);
-  if (PyErr_Occurred()) raise_python();
-  return static_cast<int>(given);
+  int given;
+  if (!PyArg_Parse(number, "i:_cuda_properties", &given)) raise_python();
+  return given;
 }
 
 PyObject* properties(PyObject*, PyObject* gpu) {

@@ -70,8 +70,10 @@ PyObject* set_stream(PyObject*, PyObject* args) {
 }
 
 PyObject* record_event(PyObject*, PyObject* args) {
-  return with_numbers(args, "OK:_record_event", [](const Place& place, const Numbers& given) {
-    return PyLong_FromUnsignedLongLong(place.backend.record(place.device, static_cast<int64_t>(given.first)));
+  return with_numbers(args, "OKK:_record_event", [](const Place& place, const Numbers& given) {
+    const auto stream = static_cast<int64_t>(given.first);
+    return PyLong_FromUnsignedLongLong(given.second ? place.backend.record_timed(place.device, stream)
+                                                    : place.backend.record(place.device, stream));
   });
 }
 
@@ -99,11 +101,14 @@ PyObject* drop_event(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* begin_capture(PyObject*, PyObject* args) {
-  return with_numbers(args, "OKK:_begin_capture", [](const Place& place, const Numbers& given) {
-    const auto stream = static_cast<int64_t>(given.first);
-    place.backend.begin_capture(place.device, stream);
-    return PyLong_FromLongLong(place.pool.begin_capture(place.device, stream, static_cast<int64_t>(given.second)));
+PyObject* begin_graph(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device;
+    long long stream, pool;
+    int mode;
+    if (!PyArg_ParseTuple(args, "OLLi:_begin_graph", &device, &stream, &pool, &mode)) return nullptr;
+    const Place place = place_of(device);
+    return PyLong_FromLongLong(place.pool.begin_capture(place.device, stream, pool, mode));
   });
 }
 
@@ -117,15 +122,13 @@ PyObject* new_graph_pool(PyObject*, PyObject* device) {
 PyObject* is_capturing(PyObject*, PyObject* device) {
   return guarded([&] {
     const Place place = place_of(device);
-    return PyBool_FromLong(place.pool.is_capturing(place.device));
+    return PyBool_FromLong(place.pool.capture_of(place.device, current_stream(place.device)).has_value());
   });
 }
 
-PyObject* end_capture(PyObject*, PyObject* args) {
-  return with_numbers(args, "OK:_end_capture", [](const Place& place, const Numbers& given) {
-    const auto stream = static_cast<int64_t>(given.first);
-    place.pool.end_capture(place.device, stream);
-    return PyLong_FromUnsignedLongLong(place.backend.end_capture(place.device, stream));
+PyObject* end_graph(PyObject*, PyObject* args) {
+  return with_numbers(args, "OK:_end_graph", [](const Place& place, const Numbers& given) {
+    return PyLong_FromUnsignedLongLong(place.pool.end_capture(place.device, static_cast<int64_t>(given.first)));
   });
 }
 
@@ -218,16 +221,17 @@ PyMethodDef functions[] = {
     {"_new_stream", new_stream, METH_VARARGS, "_new_stream(device, priority): the number of a new stream."},
     {"_current_stream", get_stream, METH_O, "The number of this thread's stream of the device."},
     {"_set_current_stream", set_stream, METH_VARARGS, "_set_current_stream(device, stream)."},
-    {"_record_event", record_event, METH_VARARGS, "_record_event(device, stream): an event at the stream's end."},
+    {"_record_event", record_event, METH_VARARGS,
+     "_record_event(device, stream, is_timed): an event at the stream's end."},
     {"_stream_wait", wait_event, METH_VARARGS, "_stream_wait(device, stream, event)."},
     {"_event_is_done", is_done, METH_VARARGS, "_event_is_done(device, event)."},
     {"_finish_event", finish, METH_VARARGS, "_finish_event(device, event): returns when it is done."},
     {"_event_elapsed", elapsed, METH_VARARGS, "_event_elapsed(device, first, second): milliseconds."},
     {"_drop_event", drop_event, METH_VARARGS, "_drop_event(device, event): nothing will name it again."},
-    {"_begin_graph", begin_capture, METH_VARARGS, "_begin_graph(device, stream, pool): the graph's pool."},
+    {"_begin_graph", begin_graph, METH_VARARGS, "_begin_graph(device, stream, pool, mode): the graph's pool."},
     {"_new_graph_pool", new_graph_pool, METH_O, "A pool that graphs of the device can share."},
     {"_is_capturing", is_capturing, METH_O, "Whether this thread's stream of the device is being captured."},
-    {"_end_graph", end_capture, METH_VARARGS, "_end_graph(device, stream): the number of the graph."},
+    {"_end_graph", end_graph, METH_VARARGS, "_end_graph(device, stream): the number of the graph."},
     {"_replay_graph", replay, METH_VARARGS, "_replay_graph(device, graph, stream)."},
     {"_drop_graph", drop_graph, METH_VARARGS, "_drop_graph(device, graph, pool): graph 0 does not exist."},
     {"_pin_memory", pin_memory, METH_O, "The tensor, or a copy of it in pinned memory."},

@@ -62,9 +62,18 @@ void run(void* given) {
   product->a.type == 0 ? compute<float>(*product) : compute<double>(*product);
 }
 
+template <class Function>
+Function of_driver(const char* name) {
+  return reinterpret_cast<Function>(dlsym(dlopen(std::getenv("PELLUCID_CUDA_DRIVER"), RTLD_NOW), name));
+}
+
 }  // namespace
 
-EXPORT int cublasLtCreate(void** handle) { return *handle = std::malloc(1), 0; }
+// Allocates, as the real one does.
+EXPORT int cublasLtCreate(void** handle) {
+  uint64_t workspace;
+  return *handle = std::malloc(1), of_driver<int (*)(uint64_t*, size_t)>("cuMemAlloc_v2")(&workspace, 512);
+}
 EXPORT int cublasLtMatmulDescCreate(void** made, int compute, int scale) {
   return *made = new Description{compute, scale}, 0;
 }
@@ -104,7 +113,6 @@ EXPORT int cublasLtMatmul(void*, void* description, const void* alpha, const voi
   const bool is_wide = x.type == 1;
   if (x.type > 1 || how.scale != x.type || how.compute != (is_wide ? 70 : 68)) return kNotSupported;
   const double scale = is_wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
-  void* const driver = dlopen(std::getenv("PELLUCID_CUDA_DRIVER"), RTLD_NOW);
-  const auto call = reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(dlsym(driver, "cuLaunchHostFunc"));
+  const auto call = of_driver<int (*)(void*, void (*)(void*), void*)>("cuLaunchHostFunc");
   return call(stream, run, new Product{how, x, y, z, a, b, d, scale});  // for the life of the process: graphs repeat it
 }

@@ -41,6 +41,7 @@ using Work = std::function<int()>;
 struct Graph {
   std::vector<Work> work;
   bool is_invalid = false;
+  int mode = 0;  // of its capture
 };
 struct Stream {
   std::deque<Work> queue;
@@ -52,6 +53,7 @@ struct Event {
   Stream* stream = nullptr;
   uint64_t at = 0;
   Graph* graph = nullptr;
+  bool is_timed = false;
 };
 
 std::mutex mutex;
@@ -69,7 +71,8 @@ int sticky;  // an error after which a real context is unusable
 bool is_initialized;
 thread_local int context = -1;
 thread_local int capture_mode = 0;
-thread_local int captures = 0;  // begun by this thread
+thread_local int captures = 0;  // begun by this thread, unless relaxed
+int global_captures = 0;
 
 int option(const char* name, int otherwise) {
   const auto found = options.find(name);
@@ -153,7 +156,8 @@ std::vector<Stream*> streams_of_all() {
   return all;
 }
 
-bool is_forbidden() { return captures > 0 && capture_mode != 2; }
+// A call that could disturb a capture.
+bool is_forbidden() { return capture_mode != 2 && (captures > 0 || (!capture_mode && global_captures > 0)); }
 
 // A call that waits for a stream; such a call ends its capture.
 int refuse_capture(Stream& stream) {
@@ -280,11 +284,6 @@ EXPORT int cuMemHostAlloc(void** address, size_t nbytes, unsigned flags) {
   std::memset(*address, 0xA5, nbytes);
   return blocks[reinterpret_cast<uint64_t>(*address)] = {nbytes, -1}, 0;
 }
-EXPORT int cuMemFreeHost(void* address) {
-  BEGIN("cuMemFreeHost", true, address);
-  blocks.erase(reinterpret_cast<uint64_t>(address));
-  return std::free(address), 0;
-}
 // Pageable memory is read before the call returns, pinned memory when the copy runs.
 EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t nbytes, void* handle) {
   const bool is_pinned = is_inside(reinterpret_cast<uint64_t>(from), nbytes, -1);
@@ -346,16 +345,18 @@ EXPORT int cuStreamWaitEvent(void* handle, void* event, unsigned) {
 }
 EXPORT int cuEventCreate(void** event, unsigned flags) {
   BEGIN("cuEventCreate", true, flags);
-  return *event = new Event, 0;
+  return *event = new Event{nullptr, 0, nullptr, !(flags & 2)}, 0;
 }
 EXPORT int cuEventRecord(void* event, void* handle) {
   BEGIN("cuEventRecord", true, event, handle);
   Stream& stream = stream_of(handle);
-  *static_cast<Event*>(event) = {&stream, stream.queued, stream.graph};
+  auto& marked = *static_cast<Event*>(event);
+  marked = {&stream, stream.queued, stream.graph, marked.is_timed};
   return 0;
 }
 EXPORT int cuEventQuery(void* event) {
   BEGIN("cuEventQuery", true, event);
+  if (is_forbidden()) return kCaptureUnsupported;
   const Event& asked = *static_cast<Event*>(event);
   if (asked.graph) return kCaptureUnsupported;
   if (!asked.stream || asked.stream->done >= asked.at) return 0;
@@ -364,6 +365,7 @@ EXPORT int cuEventQuery(void* event) {
 }
 EXPORT int cuEventSynchronize(void* event) {
   BEGIN("cuEventSynchronize", true, event);
+  if (is_forbidden()) return kCaptureUnsupported;
   const Event asked = *static_cast<Event*>(event);
   if (asked.graph) return kCaptureUnsupported;
   return asked.stream ? run(lock, *asked.stream, asked.at) : 0;
@@ -371,7 +373,7 @@ EXPORT int cuEventSynchronize(void* event) {
 EXPORT int cuEventElapsedTime(float* milliseconds, void* first, void* second) {
   BEGIN("cuEventElapsedTime", true, first, second);
   const Event &from = *static_cast<Event*>(first), &to = *static_cast<Event*>(second);
-  if (!from.stream || !to.stream) return kInvalidHandle;
+  if (!from.stream || !to.stream || !from.is_timed || !to.is_timed) return kInvalidHandle;
   if (to.stream->done < to.at) return kNotReady;
   return *milliseconds = static_cast<float>(to.at - from.at), 0;  // a millisecond for each piece of work
 }
@@ -442,8 +444,10 @@ EXPORT int cuStreamBeginCapture_v2(void* handle, int mode) {
   Stream& stream = stream_of(handle);
   if (stream.graph) return kInvalidValue;
   stream.graph = new Graph;
-  capture_mode = mode;
-  return ++captures, 0;
+  stream.graph->mode = mode;
+  captures += mode != 2;
+  global_captures += !mode;
+  return 0;
 }
 EXPORT int cuStreamEndCapture(void* handle, void** graph) {
   BEGIN("cuStreamEndCapture", true, handle);
@@ -451,7 +455,8 @@ EXPORT int cuStreamEndCapture(void* handle, void** graph) {
   if (!ended) return kInvalidValue;
   for (Stream* stream : streams_of_all())
     if (stream->graph == ended) stream->graph = nullptr;
-  --captures;
+  captures -= ended->mode != 2;
+  global_captures -= !ended->mode;
   if (ended->is_invalid) return delete ended, *graph = nullptr, kCaptureInvalidated;
   return *graph = ended, 0;
 }

@@ -42,3 +42,22 @@ with side:
     print(torch.allclose(grad.cpu(), 3 * torch.arange(4.0).exp()))
 """)
     assert output.splitlines() == ["True", "True"]
+
+
+def test_streams_of_a_pass_wait_for_its_end():
+    output = run_program("""
+x = torch.ones(4, device="cuda", requires_grad=True)
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with side:
+    y = x.exp()
+torch.cuda.current_stream().wait_stream(side)
+loss = (y * 2).sum()
+driver.log()
+loss.backward()
+calls = [c.split() for c in driver.log()]
+last = max(k for k, call in enumerate(calls) if call[0] == "cuLaunchKernel")
+waiting = {c[1] for c in calls[last:] if c[0] == "cuStreamWaitEvent"}
+print(hex(side.cuda_stream) in waiting, len(waiting))
+""")
+    assert output.split() == ["True", "2"]

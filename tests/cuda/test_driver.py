@@ -258,3 +258,35 @@ def test_the_source_lists_every_function_of_the_driver():
     assert len(names) > 40
     assert [name for name in names if f"EXPORT int {name}(" not in source] == []
     assert json.dumps(sorted(set(names))) == json.dumps(sorted(names))
+
+
+def test_a_number_that_no_gpu_can_have_is_refused():
+    output = run_program("""
+from pellucid import _C
+for number in (256, 1 << 40):
+    try:
+        _C._cuda_properties(number)
+    except (RuntimeError, OverflowError) as error:
+        print(type(error).__name__)
+""")
+    assert output.split() == ["RuntimeError", "OverflowError"]
+
+
+def test_a_nest_without_checks_takes_no_status_word():
+    output = run_program("""
+from pellucid.devices import grids
+from pellucid_compiler.codegen.kernel import Nest
+kinds, facts_of = set(), grids._can_fail
+def noted(form):
+    found = facts_of(form)
+    if isinstance(form, Nest):
+        kinds.add(found)
+    return found
+grids._can_fail = noted
+x = torch.arange(12.0).view(1, 3, 4).to("cuda")
+x.index_select(1, torch.tensor([2]).to("cuda"))
+torch.nn.functional.avg_pool2d(x, 2).cpu()
+torch.nn.functional.interpolate(x, scale_factor=2).cpu()
+print(sorted(kinds), driver.faults)
+""")
+    assert output.strip() == "[False, True] []"

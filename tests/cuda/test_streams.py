@@ -304,3 +304,106 @@ for _ in range(2):
 print(driver.faults)
 """)
     assert output.splitlines() == ["True True True True True"] * 2 + ["[]"]
+
+
+def test_streams_of_a_priority_are_handed_out_in_turn():
+    output = run_program("""
+streams = [torch.cuda.Stream().stream_id for _ in range(40)]
+print(len(set(streams)), streams[32:] == streams[:8])
+print(torch.cuda.Stream(priority=-1).stream_id in streams)
+""")
+    assert output.splitlines() == ["32 True", "False"]
+
+
+def test_only_events_that_measure_are_timed():
+    output = run_program("""
+torch.ones(1, device="cuda")
+driver.log()
+for is_timed in (False, True):
+    torch.cuda.Event(enable_timing=is_timed).record()
+torch.cuda.Stream().wait_stream(torch.cuda.current_stream())
+print([c.split()[-1] for c in driver.log() if c.startswith("cuEventCreate")])
+""")
+    assert output.strip() == str(["2", "0", "2"])
+
+
+def test_memory_is_given_back_without_raising_the_failures_of_kernels():
+    output = run_program("""
+x = torch.arange(4.0).to("cuda")
+bad = torch.tensor([9]).to("cuda")
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with side:
+    x.index_select(0, bad)
+used = torch.empty(30 << 20, device="cuda")
+used.record_stream(side)
+del used
+torch.cuda.empty_cache()
+print(torch.cuda.memory_reserved() < 30 << 20)
+try:
+    side.synchronize()
+except IndexError:
+    print("raised")
+""")
+    assert output.split() == ["True", "raised"]
+
+
+def test_a_failed_wait_for_memory_loses_none():
+    output = run_program("""
+side = torch.cuda.Stream()
+used = torch.empty(30 << 20, dtype=torch.uint8, device="cuda")
+used.record_stream(side)
+del used
+for function in ("cuEventSynchronize", "cuEventRecord"):
+    driver.fail(function, 719)
+    try:
+        torch.cuda.empty_cache()
+    except RuntimeError as error:
+        print("CUDA error" in str(error))
+torch.cuda.empty_cache()
+print(torch.cuda.memory_reserved())
+""")
+    assert output.split() == ["True", "True", "0"]
+
+
+def test_a_failure_to_release_is_reported_where_warnings_are_errors():
+    output = run_program("""
+import warnings
+warnings.simplefilter("error")
+x = torch.ones(4).to("cuda")
+del x
+driver.fail("cuMemFree", 719)
+torch.cuda.empty_cache()
+print(torch.ones(2, device="cuda").tolist())
+""")
+    assert output.strip() == "[1.0, 1.0]"
+
+
+def test_factories_pin_what_they_make():
+    output = run_program("""
+x = torch.ones(2, 3)
+for make in (
+    *(lambda f=f, **k: f(3, **k) for f in (torch.zeros, torch.arange, torch.rand)),
+    lambda **k: torch.full((3,), 2.0, **k),
+    lambda **k: torch.zeros_like(x, **k),
+    lambda **k: torch.empty_like(x, **k),
+    lambda **k: x.new_empty((2,), **k),
+    lambda **k: torch.empty(1, 2, 3, 4, memory_format=torch.channels_last, **k),
+    lambda **k: torch.ops.aten._to_copy(x.double(), dtype=torch.float32, **k),
+):
+    made, plain = make(pin_memory=True), make()
+    assert made.is_pinned() and not plain.is_pinned(), made
+    assert made.stride() == plain.stride(), made.stride()
+made = torch.empty_strided((2, 2), (5, 1), pin_memory=True)
+print(made.stride(), made.is_pinned(), torch.arange(3, pin_memory=True).tolist())
+for device in ("cuda", "meta"):
+    for make in (torch.zeros, torch.empty):
+        try:
+            make(3, pin_memory=True, device=device)
+        except RuntimeError as error:
+            print(str(error)[:35])
+""")
+    assert output.splitlines() == [
+        "(5, 1) True [0, 1, 2]",
+        *["Only dense CPU tensors can be pinned"[:35]] * 4,
+    ]

@@ -200,7 +200,8 @@ class Event:
         if self._queues:
             place, number = self._stream_of(stream)
             self._drop()
-            self.device, self.event_id = place, _C._record_event(place, number)
+            self.device = place
+            self.event_id = _C._record_event(place, number, self._is_timed)
         self._recorded_at = perf_counter_ns()
 
     def _drop(self) -> None:

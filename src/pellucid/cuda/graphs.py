@@ -6,6 +6,7 @@ While a graph is captured, memory comes from a pool of its own
 
 from __future__ import annotations
 
+import functools
 import gc
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from pellucid import _C
 from pellucid.cuda.streams import Stream, require_gpus
 
 _Pool = tuple[int, int]
+_MODES = ("global", "thread_local", "relaxed")
 
 
 class CUDAGraph:
@@ -45,13 +47,21 @@ class CUDAGraph:
         self, pool: _Pool | None = None, capture_error_mode: str = "global"
     ) -> None:
         """Records what is queued on the current stream from now on. ``pool`` is another
-        graph's: both may use the same memory, and replay in the order of capture."""
+        graph's: both may use the same memory, and replay in the order of capture.
+        ``capture_error_mode``: where the driver refuses calls meanwhile that could
+        disturb it: ``"global"``, ``"thread_local"``, or ``"relaxed"``: nowhere."""
         if self._device is not None:
             raise RuntimeError("this graph has been captured; reset() it first")
+        if capture_error_mode not in _MODES:
+            raise RuntimeError(
+                "Unknown capture error mode. Expected `global`, `thread_local`, or "
+                f"`relaxed`, got {capture_error_mode}"
+            )
         stream = pellucid.cuda.current_stream()
         device, number = stream.device, stream.stream_id
         shared = 0 if pool is None else pool[0]
-        self._pool = _C._begin_graph(device, number, shared)
+        mode = _MODES.index(capture_error_mode)
+        self._pool = _C._begin_graph(device, number, shared, mode)
         self._device, self._stream = device, number
 
     def capture_end(self) -> None:
@@ -83,6 +93,17 @@ class CUDAGraph:
         self.reset()
 
 
+def _capture_stream() -> Stream:
+    """The current device's stream for captures: one, as graphs that share a pool reuse
+    each other's memory on the same stream."""
+    return _stream_of(pellucid.cuda.current_device())
+
+
+@functools.cache
+def _stream_of(device: int) -> Stream:
+    return Stream(device)
+
+
 class graph:
     """A context that captures into ``cuda_graph``, on a side stream."""
 
@@ -99,7 +120,7 @@ class graph:
     ) -> None:
         self.cuda_graph = cuda_graph
         self._pool, self._mode = pool, capture_error_mode
-        self._stream = Stream() if stream is None else stream
+        self._stream = _capture_stream() if stream is None else stream
 
     def __enter__(self) -> None:
         pellucid.cuda.synchronize()

@@ -25,6 +25,8 @@ from pellucid_compiler.codegen.schedules.map import failures_of
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.nvptx import ptx
+from pellucid_compiler.ir.expr import load_fill
+from pellucid_compiler.ir.traversal import walk
 from pellucid_compiler.pack.cache import KernelCache, cache_folder
 from pellucid_compiler.pack.link import Blob
 
@@ -54,12 +56,21 @@ def facts_of(kernel_id: bytes) -> tuple[int, int, int, bool] | None:
 
 
 def _can_fail(form: Any) -> bool:
-    """Whether a kernel needs a status; nests check indices."""
+    """Whether a kernel needs a status."""
     if isinstance(form, Map):
         return bool(failures_of(form))
     if isinstance(form, Reduce):
         return bool(failed_checks([form.value]))
-    return isinstance(form, Nest)
+    return isinstance(form, Nest) and _checks_indices(form)
+
+
+def _checks_indices(form: Nest) -> bool:
+    """Whether an index of a nest's operands was not proved to be in bounds; that of
+    padded loads never is."""
+    if len(form.proved) < sum(form.operand_ranks):
+        return True
+    roots = [e for store in form.stores for e in store.exprs]
+    return any(e.op == "load" and load_fill(e) is not None for e in walk(*roots))
 
 
 def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:

@@ -1,0 +1,215 @@
+"""What a capture may touch, and what is left when it fails."""
+
+from tests.cuda.standin import run_program
+
+START = """
+x = torch.arange(64.0).to("cuda")
+i = torch.tensor([1]).to("cuda")
+x.index_select(0, i)
+x * 2 + 1  # compiles the kernels
+g = torch.cuda.CUDAGraph()
+def raised(call):
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+"""
+
+
+def test_a_stream_that_joins_a_capture_uses_its_memory_and_status_words():
+    output = run_program(
+        START
+        + """
+side = torch.cuda.Stream()
+with torch.cuda.graph(g):
+    current = torch.cuda.current_stream()
+    side.wait_stream(current)
+    with side:
+        print(torch.cuda.is_current_stream_capturing())
+        y = x * 2 + 1
+        z = x.index_select(0, i)
+    current.wait_stream(side)
+with side:
+    print(torch.cuda.is_current_stream_capturing())
+    noise = [torch.full((64,), -1.0, device="cuda") for _ in range(4)]
+torch.cuda.synchronize()
+g.replay()
+torch.cuda.synchronize()
+print(y[1].item(), z.item(), all((n == -1).all().item() for n in noise))
+i.fill_(99)
+for _ in range(2):
+    g.replay()
+    print(raised(torch.cuda.synchronize))
+"""
+    )
+    assert output.splitlines() == [
+        *("True", "False", "3.0 1.0 True"),
+        *["IndexError"] * 2,
+    ]
+
+
+def test_a_capture_that_cannot_begin_leaves_nothing_behind():
+    output = run_program(
+        START
+        + """
+print(raised(g.capture_begin))  # the default stream cannot be captured
+i.fill_(99)
+x.index_select(0, i)
+print(raised(torch.cuda.synchronize))
+side = torch.cuda.Stream()
+with side:
+    print(raised(lambda: g.capture_begin(pool=(77, 0))))
+    print(torch.cuda.is_current_stream_capturing(), (x + 1).sum().item())
+"""
+    )
+    assert output.splitlines() == [
+        *("RuntimeError", "IndexError", "ValueError", "False 2080.0"),
+    ]
+
+
+def test_a_handle_of_a_pool_outlives_the_graphs_that_used_it():
+    output = run_program(
+        START
+        + """
+pool = torch.cuda.graph_pool_handle()
+for factor in (2, 3):
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g, pool=pool):
+        y = x * factor
+    g.replay()
+    print(g.pool() == pool, y[2].item())
+    g.reset()
+"""
+    )
+    assert output.splitlines() == ["True 4.0", "True 6.0"]
+
+
+def test_a_block_that_is_freed_in_a_capture_gets_its_event_afterwards():
+    output = run_program(
+        START
+        + """
+used = torch.ones(64).to("cuda")
+place = used.data_ptr()
+with torch.cuda.graph(g):
+    y = used * 2
+    used.record_stream(torch.cuda.current_stream())
+    del used
+g.replay()
+found = [torch.empty(64, device="cuda") for _ in range(3)]
+torch.cuda.synchronize()
+found += [torch.empty(64, device="cuda") for _ in range(3)]
+print(place in [t.data_ptr() for t in found], y.sum().item())
+"""
+    )
+    assert output.splitlines() == ["True 128.0"]
+
+
+def test_pinned_memory_is_made_and_reused_during_a_capture():
+    output = run_program(
+        START
+        + """
+pinned = torch.ones(64).pin_memory()
+place = pinned.data_ptr()
+x.copy_(pinned, non_blocking=True)
+torch.cuda.synchronize()
+del pinned
+with torch.cuda.graph(g):
+    again = torch.empty(64, pin_memory=True)
+    y = x * 2
+print(again.data_ptr() == place)
+g.replay()
+print(y.sum().item())
+"""
+    )
+    assert output.splitlines() == ["True", "128.0"]
+
+
+def test_out_of_memory_in_a_capture_does_not_end_it():
+    output = run_program(
+        START
+        + """
+with torch.cuda.graph(g):
+    print(raised(lambda: torch.empty(100 << 20, device="cuda")))
+    y = x * 2
+g.replay()
+print(y[3].item())
+""",
+        memory=90 << 20,
+    )
+    assert output.splitlines() == ["OutOfMemoryError", "6.0"]
+
+
+def test_a_capture_that_cannot_end_gives_back_its_graph():
+    output = run_program(
+        START
+        + """
+def capture():
+    with torch.cuda.graph(g):
+        x.index_select(0, i)
+driver.fail("cuGraphInstantiate", 1)
+print(raised(capture), any(c == "cuGraphDestroy" for c in driver.log()))
+side = torch.cuda.Stream()
+print((x + 1).sum().item())
+"""
+    )
+    assert output.splitlines() == ["RuntimeError True", "2080.0"]
+
+
+def test_replays_of_a_graph_are_one_entry_and_keep_their_words():
+    output = run_program(
+        START
+        + """
+with torch.cuda.graph(g):
+    y = x.index_select(0, i)
+other = torch.tensor([2]).to("cuda")
+i.fill_(99)
+for _ in range(3):
+    g.replay()
+g.reset()
+x.index_select(0, other)
+driver.log()
+print(raised(torch.cuda.synchronize))
+print(sum(c.startswith("cuMemsetD8Async") for c in driver.log()))
+print(raised(torch.cuda.synchronize))
+"""
+    )
+    assert output.splitlines() == ["IndexError", "1", "None"]
+
+
+def test_a_wait_for_an_earlier_replay_raises_although_later_ones_are_queued():
+    output = run_program(
+        START
+        + """
+with torch.cuda.graph(g):
+    y = x.index_select(0, i)
+i.fill_(99)
+g.replay()
+event = torch.cuda.Event()
+event.record()
+g.replay()
+print(raised(event.synchronize), raised(torch.cuda.synchronize))
+"""
+    )
+    assert output.split() == ["IndexError", "IndexError"]
+
+
+def test_the_mode_of_a_capture_is_the_drivers():
+    output = run_program(
+        START
+        + """
+for mode in ("global", "thread_local", "relaxed"):
+    with torch.cuda.graph(g, capture_error_mode=mode):
+        y = x * 2
+    print([c.split()[-1] for c in driver.log() if c.startswith("cuStreamBegin")])
+    g.reset()
+try:
+    g.capture_begin(capture_error_mode="none")
+except RuntimeError as error:
+    print(error)
+"""
+    )
+    assert output.splitlines() == [
+        *("['0']", "['1']", "['2']"),
+        "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, "
+        "got none",
+    ]
