@@ -8,9 +8,11 @@ for its sizes with SymInts.
 from __future__ import annotations
 
 import operator
+import sys
 import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
+from types import FrameType
 from typing import Any
 
 import pellucid
@@ -21,6 +23,7 @@ from pellucid._subclasses.sized_by_values import has_masks, open_sizes
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils._symbolic.environment import INFINITY, where
+from pellucid.utils._symbolic.numbers import is_program
 from pellucid.utils._symbolic.reads import Reads
 
 __all__ = [
@@ -138,10 +141,17 @@ class FakeTensor(Tensor):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._plain(sys._getframe(1)))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._plain(sys._getframe(1)))
+
+    def _plain(self, asking: FrameType) -> Any:
+        """Its element, for this package alone: a program may not decide by it."""
+        number = self.item()
+        if is_program(asking):
+            self.fake_mode.shape_env.refuse(f"its value, {number}, as a plain number")
+        return number
 
     def __index__(self) -> int:
         return operator.index(self.item())
