@@ -236,6 +236,16 @@ def test_a_stored_program_asserts():
         program.module()(torch.tensor(1))
 
 
+@pytest.mark.parametrize("name", ["absolute", "greatest", "quotient", "remainder"])
+def test_a_stored_program_computes_with_what_it_reads(name):
+    function, (example,) = CASES[name]
+    buffer = io.BytesIO()
+    save(export(Program(function), example), buffer)
+    buffer.seek(0)
+    found = load(buffer).module()(*OTHERS[name])
+    torch.testing.assert_close(found, function(*OTHERS[name]))
+
+
 @pytest.mark.parametrize(
     "constrain",
     [

@@ -239,7 +239,7 @@ class ShapeEnv:
         return True
 
     def _narrowed(self, guard: Guard) -> tuple[Symbol | None, int, int]:
-        """The symbol that the condition limits to a range, and this; None for others."""
+        """The symbol that the condition limits, and its new range; or None."""
         difference = guard.left - guard.right
         names = sorted(difference.free_symbols)
         factor = difference.terms.get((Atom(names[0]),)) if len(names) == 1 else None

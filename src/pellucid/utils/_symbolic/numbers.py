@@ -395,7 +395,9 @@ def function_of(name: str) -> Callable[..., Any]:
     """The function by which a graph computes: of ``operator``, or ``torch.sym_max``
     and its like.
     """
-    owner: Any = pellucid if name.startswith("sym_") else operator
+    from pellucid._functions import symbolic_numbers
+
+    owner: Any = symbolic_numbers if name.startswith("sym_") else operator
     found: Callable[..., Any] = getattr(owner, name)
     return found
 
