@@ -5,6 +5,10 @@ import io
 import pytest
 
 import pellucid as torch
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    FakeTensorMode,
+)
 from pellucid.export import Dim, draft_export, export, load, save
 from pellucid.fx.experimental.proxy_tensor import make_fx
 from pellucid.fx.experimental.symbolic_shapes import (
@@ -216,6 +220,13 @@ def test_an_invented_number_moves_into_its_range():
     assert env.var_to_range == {"u0": (5, 9)}
     with pytest.raises(RuntimeError):
         torch._check(number > 9)
+
+
+def test_an_op_whose_size_a_value_tells_is_refused_outside_of_a_trace():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    counts = mode.from_tensor(torch.tensor([1, 2, 2]))
+    with mode, pytest.raises(DataDependentOutputException, match="test_read_values"):
+        torch.bincount(counts)
 
 
 def test_a_draft_decides_by_the_example():

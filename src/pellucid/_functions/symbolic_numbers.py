@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @offered.function
-def sym_int(a: _Number) -> int:
+def sym_int(a: Any) -> Any:
     """The number without its fraction."""
     if isinstance(a, SymFloat):
         a.refuse_plain()
@@ -27,7 +27,7 @@ def sym_int(a: _Number) -> int:
 
 
 @offered.function
-def sym_float(a: _Number) -> float:
+def sym_float(a: Any) -> Any:
     """The number as a float."""
     if isinstance(a, SymFloat):
         return a

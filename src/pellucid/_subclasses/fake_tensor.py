@@ -148,13 +148,20 @@ class FakeTensor(Tensor):
 
     def _plain(self, asking: FrameType) -> Any:
         """Its element, for this package alone: a program may not decide by it."""
-        number = self.item()
         if is_program(asking):
-            self.fake_mode.shape_env.refuse(f"its value, {number}, as a plain number")
-        return number
+            what = f"its value, {self.item()}, as a plain number"
+            self.fake_mode.shape_env.refuse(what)
+        return self._example()
+
+    def _example(self) -> Any:
+        """Its element, if other runs tell what depends on it."""
+        reads = self.fake_mode.reads
+        if reads is None or not reads.are_repeated:
+            raise DataDependentOutputException("a plain number of a tensor")
+        return self.item()
 
     def __index__(self) -> int:
-        return operator.index(self.item())
+        return operator.index(self._example())
 
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: there are no values."""

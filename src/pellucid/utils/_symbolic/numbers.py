@@ -118,7 +118,7 @@ class SymInt(int):
     conjugate = __floor__ = __ceil__ = __trunc__ = __pos__
     real = numerator = property(__pos__)
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: Any = None) -> Any:
         if digits is None or digits >= 0:
             return self
         self._note_plain()

@@ -21,6 +21,8 @@ _TYPICAL = 2  # an integer of which nothing is known; 0 and 1 are special as siz
 class Reads:
     """The symbols of what is read, in order; the same ones in each run."""
 
+    are_repeated = False  # whether the program runs again with other numbers
+
     def __init__(self, env: ShapeEnv) -> None:
         self.env = env
         self.symbols: list[Symbol] = []
