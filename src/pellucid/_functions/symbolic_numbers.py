@@ -31,7 +31,7 @@ def sym_float(a: Any) -> Any:
     """The number as a float."""
     if isinstance(a, SymFloat):
         return a
-    return recorded("sym_float", a) if is_read(a) else float(a)
+    return recorded(sym_float, a) if is_read(a) else float(a)
 
 
 @offered.function
@@ -43,19 +43,19 @@ def sym_not(a: Any) -> Any:
 @offered.function
 def sym_max(a: _Number, b: _Number) -> _Number:
     """The greater one, of the type that their sum has."""
-    return _chosen("sym_max", ">=", a, b)
+    return _chosen(sym_max, ">=", a, b)
 
 
 @offered.function
 def sym_min(a: _Number, b: _Number) -> _Number:
     """The lesser one, of the type that their sum has."""
-    return _chosen("sym_min", "<=", a, b)
+    return _chosen(sym_min, "<=", a, b)
 
 
 @offered.function
 def sym_sqrt(a: _Number) -> float:
     """The square root."""
-    return recorded("sym_sqrt", a) if is_read(a) else math.sqrt(a)
+    return recorded(sym_sqrt, a) if is_read(a) else math.sqrt(a)
 
 
 @offered.function
@@ -70,12 +70,12 @@ def sym_ite(b: bool, t: T, f: T) -> T:
     return t if b else f
 
 
-def _chosen(name: str, sign: str, a: _Number, b: _Number) -> _Number:
+def _chosen(function: Any, sign: str, a: _Number, b: _Number) -> _Number:
     """The one for which ``sign`` holds: for integers that are read the ranges decide,
     with floats the graph.
     """
     is_real = isinstance(a, float) or isinstance(b, float)
     if is_real and (is_read(a) or is_read(b)):
-        return recorded(name, a, b)
+        return recorded(function, a, b)
     chosen = a if condition(a, sign, b) else b
     return float(chosen) if is_real else chosen

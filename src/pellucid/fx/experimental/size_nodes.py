@@ -165,7 +165,7 @@ class ComputedSizes:
             node.meta["val"] = self.env.int_of(self.env.symbols[name])
         return node
 
-    def _apply(self, op: str, *operands: Any) -> Any:
+    def _apply(self, op: Any, *operands: Any) -> Any:
         if not any(isinstance(x, Node) for x in operands):
             return function_of(op)(*operands)
         key = (op, *operands)

@@ -136,7 +136,7 @@ class ShapeEnv:
         self.run = 0  # the number of this run of the program
         self.point: Mapping[str, int] = {}  # the values in this run, if not the hints
         self.is_unmet = False  # whether one of these is not what the program requires
-        self.is_moved = False  # whether a hint was invented anew in this run
+        self.is_moved = False  # whether an invented hint changed in this run
 
     @property
     def var_to_val(self) -> dict[str, int]:

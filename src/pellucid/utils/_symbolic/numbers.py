@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import sys
 from collections.abc import Callable
 from random import Random
@@ -18,7 +19,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pellucid
-import pellucid_compiler
 from pellucid._package.calls import offered
 from pellucid.utils._symbolic.expressions import Expr
 
@@ -212,9 +212,9 @@ def _takes_value(kind: type, name: str) -> None:
     setattr(SymInt if kind is int else SymFloat, name, take)
 
 
+_PACKAGES = os.path.dirname(os.path.dirname(str(pellucid.__file__)))
 _FOLDERS = tuple(
-    str(package.__file__).rpartition("/")[0] + "/"
-    for package in (pellucid, pellucid_compiler)
+    os.path.join(_PACKAGES, name, "") for name in ("pellucid", "pellucid_compiler")
 )
 
 
@@ -340,7 +340,7 @@ class SymFloat(float):
     operands: tuple[Any, ...]
 
     @staticmethod
-    def of(value: float, env: ShapeEnv, operator_name: str, *operands: Any) -> SymFloat:
+    def of(value: float, env: ShapeEnv, operator_name: Any, *operands: Any) -> SymFloat:
         """A float that is computed so; ``env`` knows it from now on."""
         if isinstance(value, complex):
             env.refuse("a complex number")
@@ -371,7 +371,9 @@ class SymFloat(float):
 
     def __repr__(self) -> str:
         name, *operands = self.operands
-        return str(operands[0]) if name == "symbol" else f"{name}{tuple(operands)}"
+        if name == "symbol":
+            return str(operands[0])
+        return f"{function_of(name).__name__}{tuple(operands)}"
 
     __hash__ = float.__hash__
 
@@ -383,7 +385,7 @@ def is_read(number: Any) -> bool:
     return isinstance(number, SymFloat)
 
 
-def recorded(name: str, *operands: Any) -> SymFloat:
+def recorded(name: Any, *operands: Any) -> SymFloat:
     """A float computed by ``function_of(name)`` from numbers of which one is read."""
     first = next(x for x in operands if is_read(x))
     env = first.node.shape_env if isinstance(first, SymInt) else first.shape_env
@@ -391,14 +393,11 @@ def recorded(name: str, *operands: Any) -> SymFloat:
     return SymFloat.of(value, env, name, *operands)
 
 
-def function_of(name: str) -> Callable[..., Any]:
-    """The function by which a graph computes: of ``operator``, or ``torch.sym_max``
-    and its like.
+def function_of(name: Any) -> Callable[..., Any]:
+    """The function by which a graph computes: of ``operator`` if it is a name, else
+    ``torch.sym_max`` and its like.
     """
-    from pellucid._functions import symbolic_numbers
-
-    owner: Any = symbolic_numbers if name.startswith("sym_") else operator
-    found: Callable[..., Any] = getattr(owner, name)
+    found: Callable[..., Any] = getattr(operator, name) if type(name) is str else name
     return found
 
 
