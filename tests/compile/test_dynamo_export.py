@@ -41,6 +41,15 @@ def test_a_graph_of_ops():
     assert graph(torch.zeros(3)).tolist() == [1, 1, 1]
 
 
+def test_settings_are_not_given_to_the_callable():
+    accepted = {"assume_static_by_default": True, "disable_constraint_solver": True}
+    graph, _ = torch._dynamo.export(torch.sin, torch.ones(3), **accepted)
+    assert graph(torch.zeros(3)).tolist() == [0, 0, 0]
+    for refused in ({"same_signature": False}, {"dynamic_shapes": {"x": None}}):
+        with pytest.raises(NotImplementedError, match=next(iter(refused))):
+            torch._dynamo.export(torch.sin, torch.ones(3), **refused)
+
+
 def test_a_graph_that_ends_is_refused():
     with pytest.raises(Unsupported, match=r"test_dynamo_export\.py"):
         torch._dynamo.export(lambda x: x if x.sum() > 0 else -x)(torch.ones(3))

@@ -41,6 +41,19 @@ def test_what_an_exported_program_leaves_out_is_listed():
     assert whole == "1 ops in the program; all that the module does is in it"
 
 
+class Loops(nn.Module):
+    def forward(self, x):
+        for k in range(2):
+            if k > 0:
+                x = x + 1
+        return x
+
+
+def test_a_condition_that_was_both_is_not_listed():
+    text = explain.exported(Loops(), (torch.tensor(1.0),))
+    assert text == "1 ops in the program; all that the module does is in it"
+
+
 def test_the_layer_that_loses_most_and_its_input_are_named():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))

@@ -5,9 +5,16 @@ import io
 import pytest
 
 import pellucid as torch
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    FakeTensorMode,
+)
 from pellucid.export import Dim, draft_export, export, load, save
 from pellucid.fx.experimental.proxy_tensor import make_fx
-from pellucid.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from pellucid.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+)
 
 
 class Program(torch.nn.Module):
@@ -63,6 +70,24 @@ CASES = {
         [(torch.arange(6.0), torch.tensor(3))],
     ),
     "range": (lambda n: torch.arange(n.max().item()), [(torch.tensor([4, 2]),)]),
+    "equal floats": (
+        lambda x, y: x * x.mean().item() + y * y.mean().item(),
+        [(torch.ones(2), torch.ones(2))],
+    ),
+    "great float": (lambda x: x * x.mean().item(), [(torch.full((2,), 1e20),)]),
+    "absolute": (lambda x: x * abs(x.mean().item()), [(torch.ones(2),)]),
+    "greatest": (
+        lambda x: x * torch.sym_max(x.mean().item(), 0.5),
+        [(torch.ones(2),)],
+    ),
+    "quotient": (
+        lambda x, n: x * (n.item() / x.mean().item()) + n.item() / 2,
+        [(torch.ones(2), torch.tensor(4))],
+    ),
+    "remainder": (
+        lambda x, n: x * (n.item() % 3) + torch.sym_float(n.item()),
+        [(torch.ones(2), torch.tensor(4))],
+    ),
 }
 OTHERS = {
     "int": (torch.tensor([5, -7]),),
@@ -76,6 +101,12 @@ OTHERS = {
     "split": (torch.arange(6.0), torch.tensor([5, 1])),
     "narrow": (torch.arange(6.0), torch.tensor(6)),
     "range": (torch.tensor([9, 0]),),
+    "equal floats": (torch.ones(2), torch.full((2,), 3.0)),
+    "great float": (torch.ones(2),),
+    "absolute": (-torch.ones(2),),
+    "greatest": (-torch.ones(2),),
+    "quotient": (torch.full((2,), 4.0), torch.tensor(7)),
+    "remainder": (torch.ones(2), torch.tensor(-7)),
 }
 
 
@@ -139,11 +170,63 @@ def test_ranges_decide_a_condition():
         lambda x: x + 1 if x.any().item() else x,
         lambda x: x[: int(x.long().sum().item())],
         lambda x: x * 2 if x.nonzero().shape[0] == 2 else x,
+        lambda x: x + 1 if x.long().sum().item() else x,
+        lambda x: x + 1 if not x.sum().item() else x,
+        lambda x: x + 1 if any(x.tolist()) else x,
+        lambda x: x + 1 if x.sum() else x,
+        lambda x: x + int(x.sum()),
+        lambda x: x + round(x.sum().item()),
+        lambda x: x + 1 if abs(x.long().sum().item()) > 100 else x,
+        lambda x: x + 1 if x.long().sum().item() & 1 else x,
+        lambda x: x + 1 if torch.sym_float(x.long().sum().item()) > 100 else x,
+        lambda x: x + torch.sym_max(x.long().sum().item(), 9),
+        lambda x: [x := x + 1 for _ in range(x.long().sum().item())][-1],
     ],
 )
 def test_an_open_decision_is_refused_with_its_line(function):
     with pytest.raises(GuardOnDataDependentSymNode, match=r"test_read_values\.py"):
         export(Program(function), (torch.ones(3),))
+
+
+def test_a_constant_made_of_numbers_that_are_read_is_refused():
+    with pytest.raises(GuardOnDataDependentSymNode, match="_tensor_constant0"):
+        export(Program(lambda x: x * torch.tensor(x.tolist())), (torch.ones(2),))
+
+
+def test_a_program_in_a_folder_of_the_same_name_is_one():
+    source = "def decide(x):\n    return x + 1 if x.sum().item() > 0 else x"
+    namespace = {}
+    exec(compile(source, "/home/someone/pellucid/model.py", "exec"), namespace)
+    with pytest.raises(GuardOnDataDependentSymNode, match=r"pellucid/model\.py"):
+        export(Program(namespace["decide"]), (torch.ones(3),))
+
+
+def test_conditions_are_joined():
+    def function(n):
+        number = n.item()
+        torch._check((number >= 2) & (number <= 9))
+        torch._check((number < 0) | (number < 8))
+        return torch.ones(number)
+
+    program = export(Program(function), (torch.tensor(4),))
+    assert ranges(program) == {"u0": "VR[2, 7]"}
+
+
+def test_an_invented_number_moves_into_its_range():
+    env = ShapeEnv()
+    number = env.create_unbacked_symint()
+    torch._check(number >= 5)
+    torch._check(number <= 9)
+    assert env.var_to_range == {"u0": (5, 9)}
+    with pytest.raises(RuntimeError):
+        torch._check(number > 9)
+
+
+def test_an_op_whose_size_a_value_tells_is_refused_outside_of_a_trace():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    counts = mode.from_tensor(torch.tensor([1, 2, 2]))
+    with mode, pytest.raises(DataDependentOutputException, match="test_read_values"):
+        torch.bincount(counts)
 
 
 def test_a_draft_decides_by_the_example():
@@ -162,6 +245,16 @@ def test_a_stored_program_asserts():
     assert program.module()(torch.tensor(7)).shape == (7,)
     with pytest.raises(RuntimeError, match="u0 >= 2"):
         program.module()(torch.tensor(1))
+
+
+@pytest.mark.parametrize("name", ["absolute", "greatest", "quotient", "remainder"])
+def test_a_stored_program_computes_with_what_it_reads(name):
+    function, (example,) = CASES[name]
+    buffer = io.BytesIO()
+    save(export(Program(function), example), buffer)
+    buffer.seek(0)
+    found = load(buffer).module()(*OTHERS[name])
+    torch.testing.assert_close(found, function(*OTHERS[name]))
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,27 @@ def test_columns_fill_whole_bytes():
     with pytest.raises(RuntimeError, match="2 dims"):
         q.embedding_bag_2bit_prepack(torch.zeros(2, 3, 4))
     assert q.embedding_bag_byte_prepack(torch.zeros(2, 3, 4)).shape == (2, 3, 12)
-    with pytest.raises(ValueError, match="offsets has to be a 1D Tensor"):
+    with pytest.raises(RuntimeError, match="offsets"):
         packed = q.embedding_bag_byte_prepack(table())
         q.embedding_bag_byte_rowwise_offsets(packed, torch.tensor([1]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_table_is_refused(kind):
+    prepack, weight = named(kind, "prepack"), table()
+    for given in (weight.double(), weight.int(), torch.tensor(1.0)):
+        with pytest.raises(RuntimeError):
+            prepack(given)
+    with pytest.raises(RuntimeError, match="uint8"):
+        named(kind, "unpack")(weight)
+    for index in (6, -1):
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            named(kind, "rowwise_offsets")(
+                prepack(weight), torch.tensor([0, index]), torch.tensor([0])
+            )
+
+
+def test_one_row_is_a_table_of_bytes():
+    weight = table()
+    packed = named("byte", "prepack")(weight)
+    assert torch.equal(named("byte", "prepack")(weight[2]), packed[2])

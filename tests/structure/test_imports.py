@@ -198,9 +198,9 @@ API = {
     "fx/passes/infra": {"fx", "fx/passes", "fx/passes/utils", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "export": {
-        *("_compile", "_decomp", "_dynamo", "_ops", "_package", "_subclasses"),
-        *("func", "fx", "fx/experimental", "fx/passes", "nn", "serialization"),
-        *("utils/_pytree", "utils/_symbolic"),
+        *("_compile", "_decomp", "_dynamo", "_functions", "_ops", "_package"),
+        *("_subclasses", "func", "fx", "fx/experimental", "fx/passes", "nn"),
+        *("serialization", "utils/_pytree", "utils/_symbolic"),
     },
     "utils/_symbolic": set(),
     "_functorch": {

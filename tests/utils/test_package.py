@@ -179,3 +179,25 @@ def test_patterns():
     assert group.matches("a.open") and not group.matches("a.secret.x")
     with pytest.raises(ValueError, match="whole name"):
         package.GlobGroup("a**")
+
+
+def test_a_parent_that_nothing_names_is_left_out(tmp_path, library):
+    with PackageExporter(tmp_path / "a.pt") as exporter:
+        exporter.intern("packed_library.**")
+        exporter.save_module("packed_library.helper")
+        assert exporter.interned_modules() == ["packed_library.helper"]
+    importer = PackageImporter(tmp_path / "a.pt")
+    assert importer.import_module("packed_library.helper").twice(2) == 4
+
+
+@pytest.mark.parametrize("action", ["intern", "extern", "mock"])
+def test_hooks_see_modules_until_they_are_removed(tmp_path, library, action):
+    seen = []
+    with PackageExporter(tmp_path / "a.pt") as exporter:
+        getattr(exporter, action)("packed_library.**")
+        register = getattr(exporter, f"register_{action}_hook")
+        register(lambda exporter, name: seen.append(name))
+        register(lambda exporter, name: seen.append("removed")).remove()
+        exporter.add_dependency("packed_library.helper")
+    assert "packed_library.helper" in seen
+    assert "removed" not in seen

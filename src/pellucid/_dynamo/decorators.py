@@ -24,5 +24,9 @@ def mark_unbacked(
     strict: bool = False,
     specialize_on: Any = None,
 ) -> None:
-    """``mark_dynamic``: graphs are never made for single sizes of these dimensions."""
+    """``mark_dynamic``: graphs are never made for single sizes of these dimensions.
+
+    A size stays a number of the example while a program is traced, also 0 or 1, so
+    ``strict`` and ``specialize_on`` have no effect.
+    """
     mark_dynamic(t, index, hint_override=hint_override)

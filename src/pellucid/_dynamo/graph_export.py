@@ -23,7 +23,9 @@ __all__ = ["ExportResult", "export"]
 
 
 class ExportResult(NamedTuple):
-    """The graph, and the conditions on its inputs."""
+    """The graph. ``guards`` is empty: a compiled callable checks the conditions on its
+    inputs in its read set, which an exported graph does not carry.
+    """
 
     graph_module: GraphModule
     guards: set[Any]
@@ -54,12 +56,23 @@ def export(
     pre_dispatch: bool = False,
     decomposition_table: Mapping[Any, Any] | None = None,
     tracing_mode: str = "symbolic",
+    dynamic_shapes: Any = None,
+    specialize_float: bool = True,
+    assume_static_by_default: bool = False,
+    same_signature: bool = True,
+    disable_constraint_solver: bool = False,
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
+    _log_export_usage: bool = True,
+    constraints: Any = None,
     **extra_kwargs: Any,
 ) -> Any:
     """``export(f)(*args)``: calls ``f`` once and returns its graph, a GraphModule that
     takes and returns what ``f`` does. ``aten_graph`` gives ops of ``torch.ops.aten``.
 
-    Raises Unsupported for a program that is not one graph, with the line.
+    Raises Unsupported for a program that is not one graph, with the line, and
+    NotImplementedError for ``dynamic_shapes``, ``constraints``, and
+    ``same_signature=False``. The settings that are not named here say how PyTorch
+    checks sizes; they have no effect, since a graph has no conditions on them.
 
     Example::
 
@@ -68,6 +81,17 @@ def export(
         >>> graph_module(torch.zeros(3))
         tensor([0., 0., 0.])
     """
+
+    refused = {
+        "dynamic_shapes": dynamic_shapes is not None,
+        "constraints": constraints is not None,
+        "same_signature=False": not same_signature,
+    }
+    for name in (name for name, is_given in refused.items() if is_given):
+        raise NotImplementedError(
+            f"_dynamo.export does not take {name}: the graph has the signature of the "
+            "callable, and no ranges of sizes; torch.export.export has them"
+        )
 
     def call(*args: Any, **kwargs: Any) -> ExportResult:
         from pellucid._compile.callables import innermost

@@ -32,7 +32,7 @@ def _check_with(
     cannot be called.
     """
     if isinstance(cond, SymBool):  # of a number that a traced program reads
-        cond = cond.shape_env.require(cond.guard)
+        cond = cond.require()
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:

@@ -1,7 +1,7 @@
-"""``torch.sym_max`` and its like: arithmetic of sizes, which are plain numbers here.
+"""``torch.sym_max`` and its like: arithmetic of numbers that may be symbolic.
 
-PyTorch records it where a size is symbolic. Here sizes are ints wherever a program
-sees them. Imported lazily.
+A graph computes with these functions what a program reads from tensors. Imported
+lazily.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from pellucid import SymBool
+from pellucid import SymBool, SymFloat, SymInt
 from pellucid._package.calls import offered
+from pellucid.utils._symbolic.numbers import condition, is_read, recorded
 
 _Number = int | float
 T = TypeVar("T")
 
 
 @offered.function
-def sym_int(a: _Number) -> int:
+def sym_int(a: Any) -> Any:
     """The number without its fraction."""
-    return math.trunc(a)
+    if isinstance(a, SymFloat):
+        a.refuse_plain()
+    return a if isinstance(a, SymInt) else math.trunc(a)
 
 
 @offered.function
-def sym_float(a: _Number) -> float:
+def sym_float(a: Any) -> Any:
     """The number as a float."""
-    return float(a)
+    if isinstance(a, SymFloat):
+        return a
+    return recorded(sym_float, a) if is_read(a) else float(a)
 
 
 @offered.function
@@ -38,19 +43,19 @@ def sym_not(a: Any) -> Any:
 @offered.function
 def sym_max(a: _Number, b: _Number) -> _Number:
     """The greater one, of the type that their sum has."""
-    return type(a + b)(max(a, b))
+    return _chosen(sym_max, ">=", a, b)
 
 
 @offered.function
 def sym_min(a: _Number, b: _Number) -> _Number:
     """The lesser one, of the type that their sum has."""
-    return type(a + b)(min(a, b))
+    return _chosen(sym_min, "<=", a, b)
 
 
 @offered.function
 def sym_sqrt(a: _Number) -> float:
     """The square root."""
-    return math.sqrt(a)
+    return recorded(sym_sqrt, a) if is_read(a) else math.sqrt(a)
 
 
 @offered.function
@@ -63,3 +68,14 @@ def sym_sum(args: Sequence[_Number]) -> _Number:
 def sym_ite(b: bool, t: T, f: T) -> T:
     """``t if b else f``."""
     return t if b else f
+
+
+def _chosen(function: Any, sign: str, a: _Number, b: _Number) -> _Number:
+    """The one for which ``sign`` holds: for integers that are read the ranges decide,
+    with floats the graph.
+    """
+    is_real = isinstance(a, float) or isinstance(b, float)
+    if is_real and (is_read(a) or is_read(b)):
+        return recorded(function, a, b)
+    chosen = a if condition(a, sign, b) else b
+    return float(chosen) if is_real else chosen

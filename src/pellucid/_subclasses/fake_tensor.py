@@ -8,9 +8,11 @@ for its sizes with SymInts.
 from __future__ import annotations
 
 import operator
+import sys
 import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
+from types import FrameType
 from typing import Any
 
 import pellucid
@@ -21,6 +23,7 @@ from pellucid._subclasses.sized_by_values import has_masks, open_sizes
 from pellucid.utils import _pytree as pytree
 from pellucid.utils._python_dispatch import TorchDispatchMode
 from pellucid.utils._symbolic.environment import INFINITY, where
+from pellucid.utils._symbolic.numbers import is_program
 from pellucid.utils._symbolic.reads import Reads
 
 __all__ = [
@@ -138,13 +141,27 @@ class FakeTensor(Tensor):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._plain(sys._getframe(1)))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._plain(sys._getframe(1)))
+
+    def _plain(self, asking: FrameType) -> Any:
+        """Its element, for this package alone: a program may not decide by it."""
+        if is_program(asking):
+            what = f"its value, {self.item()}, as a plain number"
+            self.fake_mode.shape_env.refuse(what)
+        return self._example()
+
+    def _example(self) -> Any:
+        """Its element, if other runs tell what depends on it."""
+        reads = self.fake_mode.reads
+        if reads is None or not reads.are_repeated:
+            raise DataDependentOutputException("a plain number of a tensor")
+        return self.item()
 
     def __index__(self) -> int:
-        return operator.index(self.item())
+        return operator.index(self._example())
 
     def numpy(self, *, force: bool = False) -> Any:
         """Refused: there are no values."""

@@ -11,7 +11,7 @@ import ast
 import linecache
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -122,6 +122,7 @@ class _Executed:
     def __init__(self) -> None:
         self.lines: dict[_Place, None] = {}
         self._functions: dict[_Place, None] = {}
+        self._steps: set[tuple[str, int, int]] = set()  # from a line to the next one
 
     def __enter__(self) -> _Executed:
         self._outer = sys.gettrace()
@@ -136,8 +137,14 @@ class _Executed:
         if not Line(code.co_filename, "", 0, 0).is_user:
             return None
         self._functions[code.co_filename, code.co_firstlineno] = None
+        before = 0
 
         def on_line(frame: FrameType, event: str, value: Any) -> Any:
+            nonlocal before
+            if event in ("line", "return"):
+                after = frame.f_lineno if event == "line" else 0
+                self._steps.add((code.co_filename, before, after))
+                before = after
             if event == "line":
                 self.lines[code.co_filename, frame.f_lineno] = None
             return on_line
@@ -158,18 +165,30 @@ class _Executed:
 
     def _reason(self, file: str, node: ast.AST, traced: set[_Place]) -> str:
         if isinstance(node, ast.If):
-            ran = [self._ran(file, block) for block in (node.body, node.orelse)]
-            if node.orelse and all(ran):
+            answers = self._answers(file, node)
+            if len(answers) > 1:
                 return ""
-            return f"was {ran[0]} for this example; the other case is not in it"
+            (answer,) = answers or {True}
+            return f"was {answer} for this example; the other case is not in it"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             numbers = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             if not any((file, number) in traced for number in numbers):
                 return "Python's own, ran while it was traced"
         return ""
 
-    def _ran(self, file: str, block: Sequence[ast.stmt]) -> bool:
-        return bool(block) and (file, block[0].lineno) in self.lines
+    def _answers(self, file: str, node: ast.If) -> set[bool]:
+        """What the condition was, by the lines that ran after it. A body on its line
+        cannot be told from the condition: none then.
+        """
+        condition = range(node.lineno, (node.test.end_lineno or node.lineno) + 1)
+        body = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
+        if body.start in condition:
+            return set()
+        return {
+            after in body
+            for path, before, after in self._steps
+            if path == file and before in condition and after not in condition
+        }
 
 
 def _functions(file: str, first: int) -> Iterator[ast.FunctionDef]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._functions import symbolic_numbers
 from pellucid._ops.higher_order import HigherOrderOperator
 from pellucid.export.exported_program import (
     CallSpec,
@@ -40,17 +41,22 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["load", "save"]
 
-_VERSION = 6
+_VERSION = 7
 # 2: without nodes' modules; 3: without sizes of others; 4: names of arguments alone;
-# 5: without example inputs
-_READABLE = (2, 3, 4, 5, 6)
+# 5: without example inputs; 6: without numbers that are read
+_READABLE = (2, 3, 4, 5, 6, 7)
 _PYTHON = {
-    name: getattr(operator, name)
+    f"operator.{name}": getattr(operator, name)
     for name in (
         *("add", "sub", "mul", "floordiv", "mod", "truediv", "pow", "neg", "getitem"),
-        *("eq", "ne", "lt", "le", "gt", "ge"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "abs"),
     )
 }
+_PYTHON |= {
+    f"torch.{name}": getattr(symbolic_numbers, name)
+    for name in ("sym_float", "sym_max", "sym_min", "sym_sqrt")
+}
+_NAMES = {function: name for name, function in _PYTHON.items()}
 _CONTAINERS = {"tuple": tuple, "list": list, "dict": dict}
 _NAMED = ("dtype", "memory_format", "layout")
 
@@ -215,11 +221,10 @@ def _stored_graph(module: GraphModule) -> dict[str, Any]:
 def _stored_node(node: Node) -> list[Any]:
     target: Any = node.target
     if node.op == "call_function":
-        is_python = getattr(target, "__module__", "") == "_operator"
         if isinstance(target, HigherOrderOperator):
             target = f"{target.namespace}.{target.name()}"
         else:
-            target = f"operator.{target.__name__}" if is_python else str(target)
+            target = _NAMES.get(target) or str(target)
     expected = node.meta.get("expected")
     args, kwargs = _plain(node.args), _plain(dict(node.kwargs))
     stack = [[key, *v] for key, v in node.meta.get("nn_module_stack", {}).items()]
@@ -297,9 +302,9 @@ def _graph(stored: list[Any]) -> Graph:
 
 def _function(name: str) -> Any:
     """An op, or an operator of Python, by name."""
+    if name in _PYTHON:
+        return _PYTHON[name]
     namespace, _, rest = name.partition(".")
-    if namespace == "operator" and rest in _PYTHON:
-        return _PYTHON[rest]
     if namespace == HigherOrderOperator.namespace:
         return getattr(pellucid.ops.higher_order, rest)
     op, _, overload = rest.partition(".")

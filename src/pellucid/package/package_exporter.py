@@ -13,6 +13,7 @@ import os
 import platform
 import uuid
 import zipfile
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -101,7 +102,9 @@ class PackageExporter:
         self._written: set[str] = set()
         self._patterns: list[Pattern] = []
         self._storages: dict[Any, Any] = {}
-        self._hooks: dict[Action, dict[int, _Hook]] = {action: {} for action in Action}
+        self._hooks: dict[Action, OrderedDict[int, _Hook]] = {
+            action: OrderedDict() for action in Action
+        }
         self._graph = DependencyGraph()
         self._number = 0
 
@@ -289,10 +292,6 @@ class PackageExporter:
         self._graph.provide(module_name, Action.INTERN, source, is_package)
         for hook in list(self._hooks[Action.INTERN].values()):
             hook(self, module_name)
-        parent = module_name.rpartition(".")[0]
-        if parent:
-            self._graph.connect(parent, module_name)
-            self.add_dependency(parent, dependencies=False)
         if dependencies:
             self._need_imports_of(module_name, source, is_package)
 

@@ -67,7 +67,6 @@ class PackageImporter(Importer):
                     "module_allowed does not allow"
                 )
         self._mangler = Mangler()
-        self._storages: dict[str, TypedStorage] = {}
         self.patched_builtins = {**vars(builtins), "__import__": self._import}
         self.modules = {}
         provided = ModuleType(_IMPORTER_MODULE)

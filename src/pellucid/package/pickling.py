@@ -59,12 +59,7 @@ class PackagePickler(Writer):
 def modules_named(data: bytes) -> list[str]:
     """The modules whose objects a pickle names."""
     found: dict[str, None] = {}
-    strings: list[str] = []
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name == "GLOBAL":
             found[str(argument).partition(" ")[0]] = None
-        elif opcode.name == "STACK_GLOBAL":
-            found[strings[-2]] = None
-        elif isinstance(argument, str):
-            strings.append(argument)
     return list(found)

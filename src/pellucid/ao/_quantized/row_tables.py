@@ -65,6 +65,8 @@ def _encode(form: _Format, floats: Tensor, least: Tensor, most: Tensor) -> Tenso
 
 def _decode(form: _Format, rows: Tensor) -> Tensor:
     """The numbers of rows of bytes, float32."""
+    if rows.dtype != pellucid.uint8:
+        raise RuntimeError(f"expected a table of uint8, not {rows.dtype}")
     packed, tail = rows[..., : -form.tail], rows[..., -form.tail :]
     scale, least = tail.contiguous().view(form.numbers).float().split(1, -1)
     parts = [(packed >> shift) & form.most for shift in form.shifts]
@@ -72,16 +74,31 @@ def _decode(form: _Format, rows: Tensor) -> Tensor:
     return integers.float() * scale + least
 
 
+def _rows_at(table: Tensor, places: Tensor) -> Tensor:
+    try:
+        return table.index_select(0, places)
+    except IndexError as error:
+        raise RuntimeError(
+            f"an index is out of bounds of the table: {error}"
+        ) from error
+
+
 def _require_table(name: str, weight: Tensor, form: _Format) -> None:
+    if weight.dtype not in (pellucid.float32, pellucid.float16):
+        raise RuntimeError(
+            f"'{name}' only supports float32 or float16, not {weight.dtype}"
+        )
     if form.bits < 8 and weight.dim() != 2:
         raise RuntimeError(
             f"{name}: expected a table of 2 dims, rows of numbers; it has "
             f"{weight.dim()}"
         )
-    if weight.shape[1] % len(form.shifts):
+    if weight.dim() == 0:
+        raise RuntimeError(f"{name}: expected rows of numbers, not one number")
+    if weight.shape[-1] % len(form.shifts):
         raise RuntimeError(
             f"{name} only works for the number of columns a multiple of "
-            f"{len(form.shifts)}, not {weight.shape[1]}"
+            f"{len(form.shifts)}, not {weight.shape[-1]}"
         )
 
 
@@ -113,7 +130,7 @@ def bags(
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
     elif offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
+        raise RuntimeError("expected offsets to be set for indices of 1 dim")
     flat = indices.reshape(-1)
     made: Tensor = pellucid.embedding_bag(
         rows(flat),
@@ -130,14 +147,14 @@ def _register(kind: str, form: _Format) -> None:
     """The ops of a format."""
     name = f"embedding_bag_{kind}"
 
-    def pack(floats: Tensor, least: Tensor, most: Tensor) -> Tensor:
-        _require_table(f"q{name.replace('_', '', 1)}_prepack", floats, form)
-        return _encode(form, floats, least, most)
+    def floats_of(weight: Tensor) -> Tensor:
+        _require_table(f"q{name.replace('_', '', 1)}_prepack", weight, form)
+        return weight.detach().float()
 
     def prepack(weight: Tensor) -> Tensor:
         """The table as bytes."""
-        floats = weight.detach().float()
-        return pack(floats, floats.amin(-1, True), floats.amax(-1, True))
+        floats = floats_of(weight)
+        return _encode(form, floats, floats.amin(-1, True), floats.amax(-1, True))
 
     def prepack_narrow(
         weight: Tensor,
@@ -150,8 +167,8 @@ def _register(kind: str, form: _Format) -> None:
         """
         if not optimized_qparams:
             return prepack(weight)
-        floats = weight.detach().float()
-        return pack(floats, *_by_error(form, floats, nbins, ratio))
+        floats = floats_of(weight)
+        return _encode(form, floats, *_by_error(form, floats, nbins, ratio))
 
     def unpack(weight: Tensor) -> Tensor:
         """The numbers of a table of bytes, float32."""
@@ -174,9 +191,9 @@ def _register(kind: str, form: _Format) -> None:
 
         def rows(flat: Tensor) -> Tensor:
             if not pruned_weights or compressed_indices_mapping is None:
-                return _decode(form, weight.index_select(0, flat))
-            places = compressed_indices_mapping.index_select(0, flat).unsqueeze(1)
-            found = _decode(form, weight.index_select(0, places.squeeze(1).clamp(0)))
+                return _decode(form, _rows_at(weight, flat))
+            places = _rows_at(compressed_indices_mapping, flat).unsqueeze(1)
+            found = _decode(form, _rows_at(weight, places.squeeze(1).clamp(0)))
             return found.where(places >= 0, found.new_zeros(()))
 
         return bags(rows, indices, offsets, per_sample_weights, include_last_offset)

@@ -6,7 +6,7 @@ Called by ``symbolic_trace.py``, which finds the expressions.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pellucid
@@ -23,22 +23,10 @@ from pellucid.utils._symbolic.environment import (
 )
 from pellucid.utils._symbolic.expressions import Expr
 from pellucid.utils._symbolic.fitting import Real
-from pellucid.utils._symbolic.numbers import COMPARISONS
+from pellucid.utils._symbolic.numbers import COMPARISONS, function_of
 
 # By (index of the input, dimension).
 Sizes = dict[tuple[int, int], Symbol | DerivedSize]
-
-
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "truediv": operator.truediv,
-    "pow": operator.pow,
-    "sub": operator.sub,
-    "neg": operator.neg,
-}
 
 
 class SizeError(RuntimeError):
@@ -177,14 +165,14 @@ class ComputedSizes:
             node.meta["val"] = self.env.int_of(self.env.symbols[name])
         return node
 
-    def _apply(self, op: str, *operands: Any) -> Any:
+    def _apply(self, op: Any, *operands: Any) -> Any:
         if not any(isinstance(x, Node) for x in operands):
-            return _OPERATORS[op](*operands)
+            return function_of(op)(*operands)
         key = (op, *operands)
         if key not in self.made:
-            node = self._insert(_OPERATORS[op], operands)
+            node = self._insert(function_of(op), operands)
             values = [v.meta["val"] if isinstance(v, Node) else v for v in operands]
-            node.meta["val"] = _OPERATORS[op](*values)
+            node.meta["val"] = function_of(op)(*values)
             self.made[key] = node
         return self.made[key]
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import SymFloat, SymInt, Tensor
 from pellucid._decomp.registry import unseen
-from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode, is_fake
 from pellucid.fx.experimental.proxy_tensor import trace_once
 from pellucid.fx.experimental.size_nodes import (
     ComputedSizes,
@@ -30,7 +30,12 @@ from pellucid.fx.experimental.traced_reads import TracedReads
 from pellucid.fx.graph_module import GraphModule
 from pellucid.fx.node import Node, map_aggregate
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._symbolic.environment import ShapeEnv, Symbol
+from pellucid.utils._symbolic.environment import (
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    Symbol,
+)
+from pellucid.utils._symbolic.expressions import Expr
 from pellucid.utils._symbolic.fitting import Points, fit, fit_real
 
 
@@ -201,11 +206,10 @@ def _traced(
         points.repeat()
     runs = [base]
     for point in points.all[1:]:
+        is_other = any(point[s.name] != s.hint for s in reads.symbols)
         try:
             run = _run(f, args, sizes, env, point, len(runs), options)
-            _compare(base.graph, run.graph, points.base, point)
         except Exception as error:
-            is_other = any(point[s.name] != s.hint for s in reads.symbols)
             if is_other or env.is_unmet:
                 points.leave_out(point)
                 continue
@@ -213,6 +217,12 @@ def _traced(
                 raise
             message = _at_other_size(points.base, point, error)
             raise SizeError(message, _names(points.base, point)) from error
+        try:
+            _compare(base.graph, run.graph, points.base, point)
+        except SizeError as error:
+            if not is_other and point != points.base:
+                raise
+            raise GuardOnDataDependentSymNode(str(error)) from error
         runs.append(run)
     points.require_variation()
     mode = FakeTensorMode(shape_env=env)
@@ -251,13 +261,14 @@ def _base_trace(
     base = {symbol.name: symbol.hint for symbol in _symbols(sizes)}
     reads: TracedReads = options["reads"]
     try:
-        return _run(f, args, sizes, env, base, 0, options)
+        made = _run(f, args, sizes, env, base, 0, options)
     except Exception:  # of whatever kind the program raises
         if not reads.is_altered:
             raise
         env.forget_reads()
         reads.restart()
-        return _run(f, args, sizes, env, base, 0, options)
+        made = _run(f, args, sizes, env, base, 0, options)
+    return _run(f, args, sizes, env, base, 0, options) if env.is_moved else made
 
 
 def _run(
@@ -344,9 +355,30 @@ def _compare(
         functions = function_at(base, first), function_at(other, second)
         if functions[0] is not None and functions[1] is not None:
             _compare(functions[0], functions[1], point, at)
+        elif first.op == "get_attr" and not _is_same(
+            getattr(base, str(first.target)), getattr(other, str(second.target))
+        ):
+            raise SizeError(
+                f"The constant {first.target} is another one for "
+                f"{_changed(point, at) or 'other numbers that are read'}.\n"
+                f"{_line(second)}",
+                _names(point, at),
+            )
     if len(base.graph.nodes) != len(other.graph.nodes):
         first, second = pairs[-1]
         raise SizeError(_difference(first, second, point, at), _names(point, at))
+
+
+def _is_same(constant: Any, other: Any) -> bool:
+    if constant is other or not isinstance(constant, Tensor):
+        return True
+    if tuple(constant.shape) != tuple(other.shape):
+        return False
+    if is_fake(constant):
+        return True
+    with unseen():
+        both_nan = (constant != constant) & (other != other)
+        return bool(((constant == other) | both_nan).all())
 
 
 def _changed(base: Mapping[str, int], other: Mapping[str, int]) -> str:
@@ -366,7 +398,8 @@ def _line(node: Node) -> str:
 def _difference(first: Node, second: Node, base: Any, at: Any) -> str:
     return (
         f"The program does something else for {_changed(base, at)}: it calls "
-        f"{second.target} where it called {first.target}.\n{_line(second)}\n"
+        f"{second.target} where it called {first.target}.\n"
+        f"{_line(first if second.op == 'output' else second)}\n"
         "Give this size no Dim, or a range within which the program's path is one."
     )
 
@@ -400,12 +433,22 @@ def _fitted_sizes(
     for shapes in zip(*(run.sizes for run in runs), strict=True):
         dims = []
         for values in zip(*shapes, strict=True):
-            expr = fit(values, points)
+            expr = _expression(values, points, env)
             if expr is None:
                 raise SizeError(_unknown(values, points), list(points.base))
             dims.append(env.of(expr))
         fitted.append(tuple(dims))
     return fitted
+
+
+def _expression(values: Sequence[int], points: Points, env: ShapeEnv) -> Expr | None:
+    """The expression of numbers at the points; else one that the program computed."""
+    found = fit(values, points)
+    if found is not None:
+        return found
+    given = list(values)
+    known = (x for x in env.computed if [x.value(p) for p in points.all] == given)
+    return next(known, None)
 
 
 def _unknown(values: Sequence[int], points: Points, node: Node | None = None) -> str:
@@ -454,7 +497,7 @@ def _fill_in(
                 if real is not None:
                     return computed.real_of(real)
             else:
-                expr = fit(values, points)
+                expr = _expression(values, points, env)
                 if expr is not None:
                     return computed.node_of(expr)
             raise SizeError(_unknown(values, points, node), list(points.base))

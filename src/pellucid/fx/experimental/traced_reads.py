@@ -23,6 +23,8 @@ from pellucid.utils._symbolic.reads import Reads
 class TracedReads(Reads):
     """Reads that are nodes of a trace; ``leaves`` are the example's inputs."""
 
+    are_repeated = True
+
     def __init__(self, env: ShapeEnv, leaves: Sequence[Any]) -> None:
         super().__init__(env)
         self.leaves = leaves

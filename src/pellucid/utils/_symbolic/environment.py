@@ -13,7 +13,13 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from pellucid.utils._symbolic.expressions import Atom, Expr
-from pellucid.utils._symbolic.numbers import SymFloat, SymInt, expression_of, make
+from pellucid.utils._symbolic.numbers import (
+    SymFloat,
+    SymInt,
+    expression_of,
+    is_of_program,
+    make,
+)
 
 _MIRRORED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -32,6 +38,7 @@ class Symbol:
     is_optional: bool = False  # becomes a number if specialised
     is_inferred: bool = False  # equals another one where the program needs that
     is_unbacked: bool = False  # the program reads it from a tensor
+    is_invented: bool = False  # no example tells ``hint``
 
     @property
     def expr(self) -> Expr:
@@ -125,8 +132,11 @@ class ShapeEnv:
         self.settings = settings
         self.deferred: list[Guard] = []  # on numbers that are read: checked in a run
         self.floats: list[SymFloat] = []  # read, or computed from such, in order
+        self.computed: dict[Expr, None] = {}  # integers computed from such
+        self.run = 0  # the number of this run of the program
         self.point: Mapping[str, int] = {}  # the values in this run, if not the hints
         self.is_unmet = False  # whether one of these is not what the program requires
+        self.is_moved = False  # whether an invented hint changed in this run
 
     @property
     def var_to_val(self) -> dict[str, int]:
@@ -151,16 +161,17 @@ class ShapeEnv:
         made = self.symbols[name] = Symbol(name, hint, source, lower, upper)
         return made
 
-    def new_unbacked(self, hint: int, lower: int = -INFINITY) -> Symbol:
+    def new_unbacked(self, hint: int, *, is_invented: bool) -> Symbol:
         """A symbol, ``u0``, ``u1``, ..., for a number that is read from a tensor."""
         count = sum(symbol.is_unbacked for symbol in self.symbols.values())
-        made = self.new_symbol(hint, "a number that is read", lower, name=f"u{count}")
-        made.is_unbacked = True
+        source = "a number that is read"
+        made = self.new_symbol(hint, source, -INFINITY, name=f"u{count}")
+        made.is_unbacked, made.is_invented = True, is_invented
         return made
 
     def create_unbacked_symint(self) -> Any:
         """A number that no input has; an example is 2."""
-        return self.int_of(self.new_unbacked(2))
+        return self.int_of(self.new_unbacked(2, is_invented=True))
 
     def create_unbacked_symfloat(self) -> Any:
         """Like ``create_unbacked_symint``, a float."""
@@ -209,27 +220,40 @@ class ShapeEnv:
 
     def require(self, guard: Guard) -> bool:
         """Narrows ranges so that it holds, or defers it to the run of the graph; False
-        if it does not hold in this run.
+        if it does not hold in this run. A hint that was invented moves with its range.
         """
-        if not guard.holds({**self.var_to_val, **self.point}):
+        holds = guard.holds({**self.var_to_val, **self.point})
+        if holds and self.decided(guard):
+            return True
+        symbol, lower, upper = self._narrowed(guard)
+        is_free = symbol and symbol.is_invented and symbol.name not in self.point
+        if not holds and not (is_free and lower <= upper):
             self.is_unmet = True
             return False
-        if self.decided(guard):
+        if symbol is None:
+            self.deferred.append(guard)
             return True
+        symbol.lower, symbol.upper = lower, upper
+        if not holds:
+            symbol.hint, self.is_moved = min(max(symbol.hint, lower), upper), True
+        return True
+
+    def _narrowed(self, guard: Guard) -> tuple[Symbol | None, int, int]:
+        """The symbol that the condition limits, and its new range; or None."""
         difference = guard.left - guard.right
         names = sorted(difference.free_symbols)
         factor = difference.terms.get((Atom(names[0]),)) if len(names) == 1 else None
         if factor not in (1, -1) or len(difference.terms) > 2 or guard.sign == "!=":
-            self.deferred.append(guard)
-            return True
+            return None, 0, 0
         limit = -factor * difference.terms.get((), 0)
         sign = guard.sign if factor == 1 else _MIRRORED[guard.sign]
         symbol = self.symbols[names[0]]
+        lower, upper = symbol.lower, symbol.upper
         if sign in ("==", ">", ">="):
-            symbol.lower = max(symbol.lower, limit + (sign == ">"))
+            lower = max(lower, limit + (sign == ">"))
         if sign in ("==", "<", "<="):
-            symbol.upper = min(symbol.upper, limit - (sign == "<"))
-        return True
+            upper = min(upper, limit - (sign == "<"))
+        return symbol, lower, upper
 
     def refuse(self, what: str) -> NoReturn:
         """Raises GuardOnDataDependentSymNode at the program's line."""
@@ -265,6 +289,7 @@ class ShapeEnv:
         self.symbols = {n: s for n, s in self.symbols.items() if not s.is_unbacked}
         self.deferred.clear()
         self.floats.clear()
+        self.computed.clear()
 
     def forget_guards(self) -> None:
         """For another trace."""
@@ -308,7 +333,7 @@ class ShapeEnv:
 def where() -> tuple[str, list[str]]:
     """The user's line: the innermost frame outside this package."""
     stack = [f for f in traceback.extract_stack() if "/_symbolic/" not in f.filename]
-    own = [f for f in stack if "/pellucid/" not in f.filename and f.filename[0] != "<"]
+    own = [f for f in stack if is_of_program(f.filename) and f.filename[0] != "<"]
     frame = (own or stack)[-1]
     place = f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
     return place, traceback.format_list(stack)

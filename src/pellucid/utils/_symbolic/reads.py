@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import pellucid
 from pellucid.utils._symbolic.environment import INFINITY, ShapeEnv, Symbol
 from pellucid.utils._symbolic.numbers import SymFloat, condition, make
 
 _TYPICAL = 2  # an integer of which nothing is known; 0 and 1 are special as sizes
-_STEP = 0.6180339887498949  # between the floats of two runs
 
 
 class Reads:
     """The symbols of what is read, in order; the same ones in each run."""
+
+    are_repeated = False  # whether the program runs again with other numbers
 
     def __init__(self, env: ShapeEnv) -> None:
         self.env = env
@@ -29,16 +31,17 @@ class Reads:
         self.is_altered = False  # whether one of them was not
         self._limits: dict[int, int] = {}
         self._begun: set[str] = set()  # what this run has read
-        self._run = self._integers = self._floats = 0
+        self._integers = self._floats = 0
 
     def begin(self, point: Mapping[str, int], run: int) -> None:
         """Starts a run, in which symbols have these values."""
-        self._run = run
+        self.env.run = run
         self._integers = self._floats = 0
         self._begun.clear()
-        self.env.point, self.env.is_unmet = point, False
+        self.env.point, self.env.is_unmet, self.env.is_moved = point, False, False
         self.env.deferred.clear()
         self.env.floats.clear()
+        self.env.computed.clear()
 
     @contextmanager
     def again(self) -> Iterator[None]:
@@ -59,7 +62,7 @@ class Reads:
             return self._float(lambda: self.example(tensor))
         if tensor.is_complex():
             self.env.refuse("a complex number")
-        if "bool" in str(tensor.dtype):
+        if tensor.dtype == pellucid.bool:
             return condition(self.integer(lambda: self.example(tensor), 0, 1), "==", 1)
         return self.integer(lambda: self.example(tensor))
 
@@ -81,7 +84,8 @@ class Reads:
             hint = min(max(_TYPICAL, lower), upper) if found is None else int(found)
             if hint in (0, 1) and upper > 1 and not self.is_exact:
                 hint, self.is_altered = _TYPICAL, True
-            self.symbols.append(self.env.new_unbacked(hint))
+            made = self.env.new_unbacked(hint, is_invented=found is None)
+            self.symbols.append(made)
         symbol = self.symbols[index]
         if symbol.name not in self._begun:
             self._begun.add(symbol.name)
@@ -96,5 +100,4 @@ class Reads:
         if index == len(self.reals):
             found = example()
             self.reals.append(index + 0.25 if found is None else float(found))
-        value = self.reals[index] + self._run * _STEP
-        return SymFloat.of(value, self.env, "symbol", f"zuf{index}")
+        return SymFloat.of(self.reals[index], self.env, "symbol", f"zuf{index}")
