@@ -1,13 +1,14 @@
 """The child process of experiments: runs a script, original or patched, and reports.
 
 ``python -m pellucid.diagnose.child MODE RESULT PATCHED SCRIPT ...``: MODE "record"
-gives a verdict, "time" seconds and the peak of memory. ``import torch`` is this
-package, as under ``python -m pellucid.run``.
+gives a verdict, "time" seconds and the peak of memory, "values" which expressions
+repeat others. ``import torch`` is this package, as under ``python -m pellucid.run``.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.machinery
 import json
 import os
@@ -106,6 +107,24 @@ def recorded(code: CodeType, module: ModuleType) -> str:
     return report_of(facts).pickled()
 
 
+def valued(code: CodeType, module: ModuleType) -> str:
+    """Which expressions of a rewritten program repeat others, as JSON."""
+    import builtins
+
+    from pellucid.diagnose.instrument import AGAIN
+    from pellucid.diagnose.run_delay import run_delay
+    from pellucid.diagnose.values import Enough, Values, answered
+
+    values = Values()
+    setattr(builtins, AGAIN, values.again)
+    with contextlib.suppress(Enough):
+        _execute(code, module)
+    return json.dumps({**answered(values), "away": run_delay()})
+
+
+_MODES = {"time": timed, "record": recorded, "values": valued}
+
+
 def main() -> None:
     """See the module."""
     mode, result, texts, script, *arguments = sys.argv[1:]
@@ -119,8 +138,7 @@ def main() -> None:
     run.install()
     if mode == "time":
         _preload(script, patched)
-    work = timed if mode == "time" else recorded
-    Path(result).write_text(work(code, module))
+    Path(result).write_text(_MODES[mode](code, module))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
+_ASKED = 0.08  # share of the time from which values are compared
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 
@@ -73,9 +74,10 @@ def measure(
     time in which children had no core. The most important findings are measured first;
     the rest stays unmeasured.
     """
+    begin += _ask(program, report)
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
-    wanted.sort(key=lambda f: (f.is_option, -f.share))
+    wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share))
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()
@@ -91,7 +93,8 @@ def measure(
         end = begin + _TIMES * shortest + _BESIDES
         for finding in wanted:
             left = end - time.perf_counter()
-            if id(finding) in failed or left <= longest:
+            is_first = finding is wanted[0] and not runs[id(finding)]
+            if id(finding) in failed or (left <= longest and not is_first):
                 continue
             found = _patched(program, finding, _PATIENCE * max(left, 1.0))
             runs[id(finding)] += found
@@ -122,6 +125,32 @@ def measure(
     worth = [f for f in report.findings if id(f) not in useless]
     report.findings = not_mended(best_of_each_line(worth))
     report.options = [f for f in report.options if is_worth(f)]
+
+
+def _ask(program: Program, report: Report) -> float:
+    """Adds what the values of a program's expressions show; seconds without a core."""
+    from pellucid.diagnose.instrument import Probes
+    from pellucid.diagnose.rules import recomputed
+
+    if sum(question.share for question in report.questions) < _ASKED:
+        return 0.0
+    probes = Probes([(one.file, one.line) for one in report.questions])
+    try:
+        values = program.run("values", probes.texts)
+    except RuntimeError as error:
+        report.failures = [*report.failures, f"no values compared: {error}"]
+        return 0.0
+    found = recomputed.answer(probes.places, values["answers"], values["seconds"])
+    fixed = {
+        (one.patch.file, number)
+        for one in report.findings
+        if one.patch is not None and one.keeps_output
+        for first, last, _ in one.patch.edits
+        for number in range(first, last + 1)
+    }
+    report.findings += [one for one in found if (one.file, one.line) not in fixed]
+    report.findings.sort(key=lambda finding: -finding.share)
+    return float(values["away"])
 
 
 def _patched(
@@ -178,7 +207,9 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
 
 
 def not_mended(findings: list[Finding]) -> list[Finding]:
-    """Drops unmeasured findings at lines that a measured fix changes."""
+    """Drops unmeasured findings at lines that a measured fix changes, or of which a
+    certain one is known.
+    """
     changed = {
         (finding.patch.file, number)
         for finding in findings
@@ -186,10 +217,13 @@ def not_mended(findings: list[Finding]) -> list[Finding]:
         for first, last, _ in finding.patch.edits
         for number in range(first, last + 1)
     }
+    certain = {(f.file, f.line) for f in findings if f.is_certain}
     return [
         f
         for f in findings
-        if f.measured_gain is not None or (f.file, f.line) not in changed
+        if f.measured_gain is not None
+        or ((f.file, f.line) not in changed | certain)
+        or (f.is_certain and (f.file, f.line) not in changed)
     ]
 
 

@@ -368,7 +368,8 @@ def report_of(facts: Facts) -> Report:
     """The verdict with the findings of all rules, not measured yet."""
     from pellucid.diagnose.rules import all_findings
 
-    findings, failures = all_findings(facts)
+    every, failures = all_findings(facts)
+    findings = [finding for finding in every if not finding.is_question]
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
@@ -394,4 +395,5 @@ def report_of(facts: Facts) -> Report:
         rows=roofs.rows,
         steps=facts.steps,
         failures=failures,
+        questions=[finding for finding in every if finding.is_question],
     )
