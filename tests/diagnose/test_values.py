@@ -82,6 +82,28 @@ def test_what_only_looks_the_same_is_no_finding():
     assert recomputed.answer(probes.places, counted(answers), 10.0) == []
 
 
+def test_a_loop_that_times_an_expression_repeats_nothing(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import time, torch\n"
+        "x = torch.ones(8, 8)\n"
+        "def step():\n"
+        "    y = x @ x\n"
+        "    return (y @ x).sum().item()\n"
+        "for _ in range(9):\n"
+        "    begin = time.perf_counter()\n"
+        "    step()\n"
+        "    print(time.perf_counter() - begin)\n"
+        "for _ in range(9):\n"
+        "    y = (x @ x).exp()\n"
+    )
+    probes, answers = answers_of(script)
+    for known in counted(answers).values():
+        known["total"] = float(known["calls"])
+    assert sum(known["again"] for known in answers.values()) > 16
+    assert recomputed.answer(probes.places, answers, 10.0) == []
+
+
 def test_questions_are_asked_of_statements_without_a_graph():
     script = PROGRAMS / "repeating_inverse.py"
     report = clock.diagnosed(lambda: executed(script), [str(script)])

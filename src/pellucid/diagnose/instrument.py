@@ -9,17 +9,16 @@ by its names; of a method of the same file, the attributes that it reads.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 AGAIN = "__pellucid_again__"
-# Calls for an effect, and of what is another value each time.
+# Methods called for an effect, or for what takes no time.
 _EFFECTS = (
     *("append", "backward", "step", "zero_grad", "update", "pop", "put", "get", "next"),
-    *("item", "tolist", "numpy", "cpu", "detach", "print", "format", "iter"),
-    *("size", "len", "range", "int", "float", "min", "max", "str", "zip", "enumerate"),
-    *("isinstance", "getattr", "open", "read", "tuple", "list", "dict", "view"),
+    *("item", "tolist", "numpy", "cpu", "detach", "format", "size", "read", "view"),
 )
 _MODULES = ("torch", "pellucid", "nn", "F", "np", "numpy", "math", "functional")
 _OF_FRAMES = ("super", "locals", "vars", "eval", "exec")  # not within a lambda
@@ -169,6 +168,8 @@ def _is_asked_about(node: ast.AST) -> bool:
             return False
     if not isinstance(node, ast.Call):
         return True
+    if isinstance(node.func, ast.Name):
+        return not hasattr(builtins, node.func.id)
     name = ast.unparse(node.func).rpartition(".")[2]
     return name not in _EFFECTS and not (name.endswith("_") and name[-2:] != "__")
 

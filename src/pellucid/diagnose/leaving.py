@@ -19,9 +19,12 @@ _FUNCTION = ast.FunctionDef
 
 
 class Kept:
-    """The variables of one function, as attributes."""
+    """The variables of one function that ran for some seconds, as attributes."""
 
-    def __init__(self, variables: dict[str, Any]) -> None:
+    __slots__ = ("__dict__", "__weakref__", "seconds")
+
+    def __init__(self, seconds: float, variables: dict[str, Any]) -> None:
+        self.seconds = seconds
         self.__dict__.update(variables)
 
 
@@ -55,11 +58,12 @@ class Leaving:
         """Keeps the caller's variables if it ran for long."""
         now = time.perf_counter()
         assert self._begin is not None
-        if now - entered >= _PART * (now - self._begin):
+        long = _PART * (now - self._begin)
+        self.kept = [kept for kept in self.kept if kept.seconds >= long]
+        if now - entered >= long:
             variables = sys._getframe(1).f_locals
-            self.kept.append(
-                Kept({n: v for n, v in variables.items() if not n.startswith(_NAME)})
-            )
+            own = {n: v for n, v in variables.items() if not n.startswith(_NAME)}
+            self.kept.append(Kept(now - entered, own))
 
 
 def _is_followed(node: ast.FunctionDef) -> bool:

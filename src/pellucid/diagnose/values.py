@@ -24,15 +24,17 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 @dataclass
 class Answer:
-    """About one expression: its calls, how many of them computed a result again,
-    ``seconds`` of these; ``sources`` and ``objects``: how many different inputs there
-    were, by contents and by identity; ``rows`` of batches, and how many again;
-    ``outer``: the expressions that it was a part of.
+    """About one expression: its calls, and how many of them computed a result again;
+    ``seconds`` of these, and ``total`` of all; how many different ``inputs`` there
+    were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
+    batches, and how many again; ``outer``: the expressions that it was a part of.
     """
 
     calls: int = 0
     again: int = 0
     seconds: float = 0.0
+    total: float = 0.0
+    inputs: int = 0
     sources: int = 0
     objects: int = 0
     rows: int = 0
@@ -51,6 +53,7 @@ class Values:
     def __init__(self) -> None:
         self.answers: dict[int, Answer] = {}
         self._seen: dict[int, set[Any]] = {}
+        self._inputs: dict[int, set[Any]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
         self._running: list[int] = []
@@ -105,7 +108,11 @@ class Values:
         took: float,
     ) -> None:
         answer.calls += 1
+        answer.total += took
         answer.outer += [n for n in self._running if n not in answer.outer]
+        inputs = self._inputs.setdefault(number, set())
+        inputs.add(source)
+        answer.inputs = len(inputs)
         if None in source or not _holds_values(result):
             return
         made = self._print(result)
@@ -220,7 +227,7 @@ def _holds_values(result: Any) -> bool:
     import pellucid as torch
 
     if isinstance(result, torch.Tensor):
-        return not result.requires_grad and result.numel() > 1
+        return not result.requires_grad
     if isinstance(result, tuple | list) and 0 < len(result) <= 16:
         return all(map(_holds_values, result))
     return isinstance(result, np.ndarray) and result.size > 1

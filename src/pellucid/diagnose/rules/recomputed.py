@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pellucid.diagnose.edits import (
+    enclosing,
+    is_loop,
     is_repeated,
     replaced_nodes,
     statement_at,
@@ -26,7 +28,9 @@ from pellucid.diagnose.verdict import Facts
 
 _ASKED, _MOST = 0.03, 40  # share of the time from which a statement is asked about
 _SHARE, _PART = 0.08, 0.02  # of a finding; of each of its expressions
-_CALLS, _AGAIN = 3, 0.5
+_CALLS, _AGAIN, _ALL = 3, 0.5, 0.8
+# What a loop that times an expression does besides.
+_OF_TIMING = {"append", "time", "perf_counter", "print", "item", "synchronize", "float"}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -92,12 +96,52 @@ def answer(
     outermost = [
         k for k, known in chosen.items() if not set(known["outer"]) & set(chosen)
     ]
+    timed = _timed(places, answers, {k: chosen[k] for k in outermost})
+    outermost = [k for k in outermost if k not in timed]
     groups: dict[tuple[str, str | None, bool], list[int]] = defaultdict(list)
     for number in outermost:
         place, known = places[number], chosen[number]
         groups[place.file, place.function, known["rows_again"] > 0].append(number)
     found = (_finding(places, chosen, group, seconds) for group in groups.values())
     return [finding for finding in found if finding is not None]
+
+
+def _timed(
+    places: Sequence[Place],
+    answers: Mapping[str, Mapping[str, Any]],
+    chosen: Mapping[int, Mapping[str, Any]],
+) -> set[int]:
+    """Expressions that a loop repeats to time them, or that are all that a call in such
+    a loop does.
+    """
+    found = {k for k in chosen if _is_timed(places[k])}
+    for key, known in answers.items():
+        inner = [k for k in chosen if int(key) in chosen[k]["outer"]]
+        seconds = sum(chosen[k]["seconds"] for k in inner)
+        is_all = known["inputs"] == 1 and seconds >= _ALL * known["total"]
+        if is_all and _is_timed(places[int(key)]):
+            found |= set(inner)
+    return found
+
+
+def _is_timed(place: Place) -> bool:
+    """Whether a loop does nothing else but repeat the expression, to time it."""
+    loops = enclosing(place.file, place.node.lineno, is_loop)
+    functions = enclosing(
+        place.file, place.node.lineno, lambda n: isinstance(n, ast.FunctionDef)
+    )
+    if not loops or any(f.lineno > loops[-1].lineno for f in functions):
+        return False
+    own = {ast.dump(node) for node in ast.walk(place.node)}
+    for node in (n for s in loops[-1].body for n in ast.walk(s)):  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call | ast.BinOp) and ast.dump(node) not in own:
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            attributes = {
+                n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)
+            }
+            if not (names | attributes) & _OF_TIMING:
+                return False
+    return True
 
 
 def _finding(
