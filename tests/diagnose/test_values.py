@@ -12,11 +12,17 @@ from pathlib import Path
 import pytest
 from tests.diagnose import clock
 
+import pellucid as torch
 from pellucid import run
 from pellucid.diagnose.child import main_module
 from pellucid.diagnose.instrument import AGAIN, Probes
-from pellucid.diagnose.rules import recomputed
-from pellucid.diagnose.values import Enough, Values, answered
+from pellucid.diagnose.rules import (
+    conversions,
+    growing_metric,
+    recomputed,
+    rows_used,
+)
+from pellucid.diagnose.values import Enough, Rows, Values, answered
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -50,6 +56,11 @@ def counted(answers):
     return answers
 
 
+def found_in(probes, answers):
+    values = {"answers": answers, "seconds": 10.0, "rows": {}}
+    return recomputed.answer(probes.places, values, [])
+
+
 @pytest.mark.parametrize(
     ("name", "line", "words", "added"),
     [
@@ -66,7 +77,7 @@ def counted(answers):
 def test_what_is_computed_again_is_found_with_its_line(name, line, words, added):
     script = PROGRAMS / f"repeating_{name}.py"
     probes, answers = answers_of(script)
-    findings = recomputed.answer(probes.places, counted(answers), 10.0)
+    findings = found_in(probes, counted(answers))
     found = {finding.text: finding for finding in findings}
     (text,) = [text for text in found if line in text]
     assert words in found[text].evidence and found[text].is_certain
@@ -79,7 +90,7 @@ def test_what_is_computed_again_is_found_with_its_line(name, line, words, added)
 
 def test_what_only_looks_the_same_is_no_finding():
     probes, answers = answers_of(PROGRAMS / "repeating_nothing.py")
-    assert recomputed.answer(probes.places, counted(answers), 10.0) == []
+    assert found_in(probes, counted(answers)) == []
 
 
 def test_a_loop_that_times_an_expression_repeats_nothing(tmp_path):
@@ -101,7 +112,7 @@ def test_a_loop_that_times_an_expression_repeats_nothing(tmp_path):
     for known in counted(answers).values():
         known["total"] = float(known["calls"])
     assert sum(known["again"] for known in answers.values()) > 16
-    assert recomputed.answer(probes.places, answers, 10.0) == []
+    assert found_in(probes, answers) == []
 
 
 def test_questions_are_asked_of_statements_without_a_graph():
@@ -142,3 +153,100 @@ def test_a_rewritten_program_computes_what_it_did(tmp_path):
     for name in ("first", "second", "third"):
         assert getattr(rewritten, name) == getattr(plain, name)
     assert rewritten.A.width == 2.0 and values.answers
+
+
+SAMPLES = """
+import torch
+class Windows(torch.utils.data.Dataset):
+    def __init__(self):
+        self.rows = [[float(i * j) for j in range(4)] for i in range(64)]
+    def __len__(self):
+        return 48
+    def __getitem__(self, i):
+        x = torch.tensor(self.rows[i : i + 16])
+        return x, torch.tensor(self.rows[i + 15][0])
+loader = torch.utils.data.DataLoader(Windows(), batch_size=16)
+total = sum(float(x.sum() + y.sum()) for x, y in loader)
+"""
+
+
+def test_samples_converted_from_lists_are_converted_once_instead(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(SAMPLES)
+    probes, answers = answers_of(script)
+    for known in answers.values():
+        known["total"] = 0.1 * known["calls"]
+    values = {"answers": answers, "seconds": 10.0}
+    (finding,) = conversions.answer(probes.places, values, [])
+    assert finding.text == "x = torch.tensor(self.rows[i : i + 16])"
+    assert finding.kind == "data" and "48 times" in finding.evidence
+    patched = finding.patch.apply(SAMPLES)
+    assert ", torch.tensor(self.rows)))[i:i + 16]" in patched
+    assert executed(script, patched).total == executed(script, SAMPLES).total
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    assert not [f for f in report.findings if f.is_question]
+
+
+METRIC = """
+import numpy as np
+class Median:
+    def __init__(self):
+        self.seen = np.zeros(0)
+    def update(self, x):
+        self.seen = np.concatenate([self.seen, x])
+    def result(self):
+        return np.sort(self.seen)[len(self.seen) // 2]
+    def count(self):
+        return 3
+metric = Median()
+for i in range(40):
+    metric.update(np.arange(50.0))
+    got = metric.result()
+    number = metric.count()
+"""
+
+
+def test_a_metric_over_all_that_was_seen_is_found_by_its_growing_time(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(METRIC)
+    probes, answers = answers_of(script)
+    for known in answers.values():
+        known["total"], known["parts"] = 4.0, [1.0 + k for k in range(8)]
+    values = {"answers": answers, "seconds": 10.0}
+    (finding,) = growing_metric.answer(probes.places, values, [])
+    assert finding.text == "got = metric.result()" and "5.0x" in finding.evidence
+    for known in answers.values():
+        known["parts"] = [1.0] * 8
+    assert growing_metric.answer(probes.places, values, []) == []
+
+
+TABLE = """
+import torch
+NAMES = 5000
+table = torch.nn.Embedding(NAMES, 4)
+score = torch.nn.Linear(4, NAMES)
+for step in range(8):
+    ids = torch.arange(step % 2, 300 + step % 2)
+    loss = torch.nn.functional.cross_entropy(score(table(ids)), ids)
+    loss.backward()
+"""
+
+
+def test_rows_that_no_index_uses_are_counted(tmp_path, monkeypatch):
+    script = tmp_path / "program.py"
+    script.write_text(TABLE)
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    (question,) = [one for one in report.questions if one.evidence == "5000"]
+    assert question.text == "NAMES = 5000"
+    functional = torch.nn.functional
+    for name in ("embedding", "cross_entropy"):
+        monkeypatch.setattr(functional, name, getattr(functional, name))
+    rows = Rows()
+    rows.watch()
+    executed(script)
+    values = {"rows": rows.answer()}
+    assert values["rows"] == {"5000": (4800, 301, 301)}
+    (finding,) = rows_used.answer([], values, [question])
+    assert "all 4800 indices use 301" in finding.evidence and finding.is_certain
+    values["rows"]["5000"] = (4800, 301, 150)  # and more with every batch
+    assert rows_used.answer([], values, [question]) == []

@@ -117,6 +117,7 @@ def valued(code: CodeType, module: ModuleType) -> str:
 
     values = Values()
     setattr(builtins, AGAIN, values.again)
+    values.rows.watch()
     with contextlib.suppress(Enough):
         _execute(code, module)
     return json.dumps({**answered(values), "away": run_delay()})

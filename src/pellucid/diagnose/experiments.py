@@ -24,6 +24,7 @@ _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
+_CERTAIN = 1.5  # times as much does evidence of values count
 _ASKED = 0.08  # share of the time from which values are compared
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
@@ -130,7 +131,7 @@ def measure(
 def _ask(program: Program, report: Report) -> float:
     """Adds what the values of a program's expressions show; seconds without a core."""
     from pellucid.diagnose.instrument import Probes
-    from pellucid.diagnose.rules import recomputed
+    from pellucid.diagnose.rules import all_answers
 
     if sum(question.share for question in report.questions) < _ASKED:
         return 0.0
@@ -140,7 +141,7 @@ def _ask(program: Program, report: Report) -> float:
     except RuntimeError as error:
         report.failures = [*report.failures, f"no values compared: {error}"]
         return 0.0
-    found = recomputed.answer(probes.places, values["answers"], values["seconds"])
+    found = all_answers(probes.places, values, report.questions)
     fixed = {
         (one.patch.file, number)
         for one in report.findings
@@ -149,7 +150,9 @@ def _ask(program: Program, report: Report) -> float:
         for number in range(first, last + 1)
     }
     report.findings += [one for one in found if (one.file, one.line) not in fixed]
-    report.findings.sort(key=lambda finding: -finding.share)
+    report.findings.sort(
+        key=lambda one: -one.share * (_CERTAIN if one.is_certain else 1)
+    )
     return float(values["away"])
 
 

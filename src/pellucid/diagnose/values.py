@@ -19,6 +19,7 @@ from typing import Any
 
 _SECONDS, _OWN_SECONDS = 3.0, 1.5  # CPU time since the first call; of fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
+_ROWS = 1024  # of a table that may be larger than needed
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -27,7 +28,8 @@ class Answer:
     """About one expression: its calls, and how many of them computed a result again;
     ``seconds`` of these, and ``total`` of all; how many different ``inputs`` there
     were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
-    batches, and how many again; ``outer``: the expressions that it was a part of.
+    batches, and how many again; ``outer``: the expressions that it was a part of;
+    ``kinds``: types of its inputs; ``parts``: seconds of each eighth of its calls.
     """
 
     calls: int = 0
@@ -41,6 +43,8 @@ class Answer:
     rows_again: int = 0
     row_seconds: float = 0.0
     outer: list[int] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    parts: list[float] = field(default_factory=list)
 
 
 class Enough(BaseException):
@@ -58,6 +62,8 @@ class Values:
         self._rows: dict[int, set[Any]] = {}
         self._running: list[int] = []
         self._tensors: dict[int, tuple[Any, int, Any]] = {}
+        self.times: dict[int, list[float]] = {}
+        self.rows = Rows()
         self._own = 0.0
         self._begin: float | None = None
         self._cpu = 0.0
@@ -72,8 +78,6 @@ class Values:
     ) -> Any:
         """What ``compute`` returns; remembers what it was computed from."""
         answer = self.answers.setdefault(number, Answer())
-        if answer.calls >= _TRIES and not answer.again and not answer.rows_again:
-            return compute()
         begin = time.perf_counter()
         if self._begin is None:
             self._begin, self._cpu = begin, time.process_time()
@@ -109,10 +113,14 @@ class Values:
     ) -> None:
         answer.calls += 1
         answer.total += took
+        self.times.setdefault(number, []).append(took)
+        answer.kinds += {type(v).__name__ for v in given} - {*answer.kinds}
         answer.outer += [n for n in self._running if n not in answer.outer]
         inputs = self._inputs.setdefault(number, set())
         inputs.add(source)
         answer.inputs = len(inputs)
+        if answer.calls > _TRIES and not answer.again and not answer.rows_again:
+            return
         if None in source or not _holds_values(result):
             return
         made = self._print(result)
@@ -250,7 +258,59 @@ def _batch_of(given: Any, result: Any) -> int | None:
     return tensors[0]
 
 
+class Rows:
+    """Which rows of embeddings and which classes of losses a program uses: by their
+    number, those used, and how many more were used in the second half of the calls.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[int, Any] = {}
+        self._counts: dict[int, list[tuple[int, int]]] = {}
+
+    def watch(self) -> None:
+        """Look at the indices from now on."""
+        from pellucid.nn import functional
+
+        embedding, cross_entropy = functional.embedding, functional.cross_entropy
+
+        def looked_up(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+            self._use(len(weight), input)
+            return embedding(input, weight, *args, **kwargs)
+
+        def compared(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not target.is_floating_point() and input.dim() > 1:
+                self._use(input.shape[1], target)
+            return cross_entropy(input, target, *args, **kwargs)
+
+        functional.embedding, functional.cross_entropy = looked_up, compared
+
+    def _use(self, rows: int, indices: Any) -> None:
+        import numpy as np
+
+        if rows < _ROWS:
+            return
+        used = self._used.setdefault(rows, np.zeros(rows, bool))
+        own = indices.detach().numpy(force=True).reshape(-1)
+        used[own[(own >= 0) & (own < rows)]] = True
+        counts = self._counts.setdefault(rows, [(0, 0)])
+        counts.append((counts[-1][0] + own.size, int(used.sum())))
+
+    def answer(self) -> dict[str, tuple[int, int, int]]:
+        """Of each number of rows: values seen, rows used, rows used in the first half
+        of the calls.
+        """
+        return {
+            str(rows): (*counts[-1], counts[len(counts) // 2][1])
+            for rows, counts in self._counts.items()
+        }
+
+
 def answered(values: Values) -> dict[str, Any]:
     """What the parent process reads."""
+    for number, times in values.times.items():
+        size = max(len(times) // 8, 1)
+        parts = [times[k * size : (k + 1) * size] for k in range(8)]
+        values.answers[number].parts = [sum(p) / max(len(p), 1) for p in parts]
     answers = {str(number): asdict(answer) for number, answer in values.answers.items()}
-    return {"answers": answers, "seconds": values.seconds}
+    rows = values.rows.answer()
+    return {"answers": answers, "seconds": values.seconds, "rows": rows}

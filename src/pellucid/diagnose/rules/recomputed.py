@@ -79,11 +79,12 @@ def _runs_again(file: str, line: int) -> bool:
 
 
 def answer(
-    places: Sequence[Place], answers: Mapping[str, Mapping[str, Any]], seconds: float
+    places: Sequence[Place], values: Mapping[str, Any], questions: Sequence[Finding]
 ) -> list[Finding]:
     """The findings: expressions most of whose calls computed a result again, none
     within another.
     """
+    answers, seconds = values["answers"], float(values["seconds"])
     chosen: dict[int, Mapping[str, Any]] = {}
     for key, known in answers.items():
         took = known["seconds"] + known["row_seconds"]
