@@ -250,3 +250,29 @@ def test_rows_that_no_index_uses_are_counted(tmp_path, monkeypatch):
     assert "all 4800 indices use 301" in finding.evidence and finding.is_certain
     values["rows"]["5000"] = (4800, 301, 150)  # and more with every batch
     assert rows_used.answer([], values, [question]) == []
+
+
+REPLAY = """
+import numpy as np, torch
+class Frames:
+    def observation(self):
+        return np.stack([np.zeros((40, 1100), dtype=np.uint8)]) / 255.0
+frames = Frames()
+seen = [(frames.observation(), 0) for _ in range(60)]
+total = sum(torch.from_numpy(a).float().sum() for a, _ in seen)
+"""
+
+
+def test_float64_arrays_that_are_kept_are_found_where_they_are_made(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(REPLAY)
+    kept = []
+    report = clock.diagnosed(lambda: kept.append(executed(script)), [str(script)])
+    (finding,) = [f for f in report.findings if f.kind == "peak"]
+    assert (
+        finding.text.startswith("return np.stack(") and "60 arrays" in finding.evidence
+    )
+    assert "/ 255.0).astype('float32')" in finding.patch.apply(REPLAY)
+    script.write_text(REPLAY.replace(" / 255.0", ""))
+    report = clock.diagnosed(lambda: kept.append(executed(script)), [str(script)])
+    assert not [f for f in report.findings if f.kind == "peak"]

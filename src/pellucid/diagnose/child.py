@@ -12,6 +12,7 @@ import contextlib
 import importlib.machinery
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -80,8 +81,8 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 
 
 def timed(code: CodeType, module: ModuleType) -> str:
-    """Seconds and the memory peak of a run, as JSON. Time without a core is caused by
-    other programs and not counted.
+    """Seconds of a run, the peaks of its tensors' memory and of the process's, as JSON.
+    Time without a core is caused by other programs and not counted.
     """
     from pellucid import _C
     from pellucid.diagnose.run_delay import Clock, run_delay
@@ -91,7 +92,9 @@ def timed(code: CodeType, module: ModuleType) -> str:
     wall, without_core, _ = clock.read()
     peak = _C._memory_statistics()["peak_allocated_bytes"]
     away = before + without_core
-    return json.dumps({"seconds": wall - without_core, "peak": peak, "away": away})
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    measured = {"seconds": wall - without_core, "peak": peak, "resident": resident}
+    return json.dumps({**measured, "away": away})
 
 
 def recorded(code: CodeType, module: ModuleType) -> str:

@@ -89,7 +89,8 @@ def measure(
         start = time.perf_counter()
         plain.append(program.run("time"))
         away = plain[-1]["away"]
-        took = time.perf_counter() - start - away
+        wall = time.perf_counter() - start
+        took = wall - away
         shortest, longest, begin = min(shortest, took), max(longest, took), begin + away
         end = begin + _TIMES * shortest + _BESIDES
         for finding in wanted:
@@ -97,7 +98,7 @@ def measure(
             is_first = finding is wanted[0] and not runs[id(finding)]
             if id(finding) in failed or (left <= longest and not is_first):
                 continue
-            found = _patched(program, finding, _PATIENCE * max(left, 1.0))
+            found = _patched(program, finding, _PATIENCE * max(left, wall))
             runs[id(finding)] += found
             failed |= set() if found else {id(finding)}
             away = sum(one["away"] for one in found)
@@ -184,9 +185,11 @@ def judge(
     finding.measured_gain = min(max(gain, low), high), low, high
     finding.pairs = len(pairs)
     finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
-    saved = min(a["peak"] for a, _ in pairs) - min(b["peak"] for _, b in pairs)
-    if saved > _SAVING * pairs[0][0]["peak"]:
-        finding.saved_bytes = saved
+    for peak in ("peak", "resident") if finding.kind == "peak" else ("peak",):
+        before = min(a.get(peak, 0) for a, _ in pairs)
+        saved = before - min(b.get(peak, 0) for _, b in pairs)
+        if saved > _SAVING * before:
+            finding.saved_bytes = max(saved, finding.saved_bytes)
     if finding.patch is not None:
         finding.patched = finding.patch.diff()
 

@@ -22,7 +22,12 @@ import numpy as np
 from pellucid._compile.state import compilations
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.findings import Finding, Report
-from pellucid.diagnose.held import held_storages, holds_denormals, old_graphs
+from pellucid.diagnose.held import (
+    double_arrays,
+    held_storages,
+    holds_denormals,
+    old_graphs,
+)
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
@@ -210,6 +215,7 @@ def settings_now(
         "memory": pellucid.memory.stats(),
         "held": held_storages(log),
         "graphs": old_graphs(log),
+        "double_arrays": double_arrays(),
         "denormals": holds_denormals(),
         "untrained": training.untrained,
         "integers": training.integers,

@@ -104,7 +104,7 @@ def answer(
 
 
 def _patch(file: str, group: Sequence[Place]) -> Patch | None:
-    """The container is converted once; what was a part of it is a part of the tensor."""
+    """The container is converted once, and its parts are those of the tensor."""
     edits: list[tuple[ast.expr, str]] = []
     for place in group:
         assert isinstance(place.node, ast.Call)

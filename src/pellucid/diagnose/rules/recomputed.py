@@ -202,7 +202,8 @@ def _patch(
     for number in group:
         place = places[number]
         names = place.inputs if answers[number]["sources"] > 1 else ()
-        key = f"({number}, {''.join(f'id({name}), ' for name in names)})"
+        parts = ", ".join([str(number), *(f"id({name})" for name in names)])
+        key = f"({parts})" if names else parts
         text = (
             f"_kept[{key}] if {key} in _kept else _kept.setdefault({key}, {place.text})"
         )
