@@ -64,7 +64,7 @@ class Values:
         self._tensors: dict[int, tuple[Any, int, Any]] = {}
         self.times: dict[int, list[float]] = {}
         self.rows = Rows()
-        self._own = 0.0
+        self._own = self._own_cpu = 0.0
         self._begin: float | None = None
         self._cpu = 0.0
 
@@ -78,11 +78,11 @@ class Values:
     ) -> Any:
         """What ``compute`` returns; remembers what it was computed from."""
         answer = self.answers.setdefault(number, Answer())
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.thread_time()
         if self._begin is None:
             self._begin, self._cpu = begin, time.process_time()
         spent = time.process_time() - self._cpu
-        if self._own > _OWN_SECONDS or spent > _SECONDS:
+        if self._own_cpu > _OWN_SECONDS or spent > _SECONDS:
             raise Enough
         try:
             given = inputs()
@@ -91,15 +91,17 @@ class Values:
             given, source = (), (None,)
         owned, start = self._own, time.perf_counter()
         self._own += start - begin
+        self._own_cpu += time.thread_time() - cpu
         self._running.append(number)
         try:
             result = compute()
         finally:
             self._running.pop()
-        end = time.perf_counter()
+        end, cpu = time.perf_counter(), time.thread_time()
         took = end - start - (self._own - owned - (start - begin))
         self._remember(number, answer, given, source, result, took)
         self._own += time.perf_counter() - end
+        self._own_cpu += time.thread_time() - cpu
         return result
 
     def _remember(

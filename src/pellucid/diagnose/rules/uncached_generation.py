@@ -123,13 +123,16 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _lengths(facts: Facts, file: str, statement: ast.stmt) -> int:
-    """How many sizes the last operands of most ops inside a statement had."""
+    """How many sizes most operands inside a statement had, of those that had many."""
     lines = range(statement.lineno, (statement.end_lineno or 0) + 1)
-    sizes: dict[tuple[str, Any], set[tuple[int, ...]]] = {}
+    sizes: dict[tuple[str, Any, int], set[tuple[int, ...]]] = {}
     for item in facts.items:
-        shapes = [tuple(a.shape) for a in item.arguments if hasattr(a, "strides")]
         frames = facts.log.frames(int(facts.log.columns.line[item.rows[0]]))
-        if shapes and any(f.file == file and f.number in lines for f in frames):
-            sizes.setdefault((item.name, item.line), set()).add(shapes[-1])
-    counts = [len(found) for found in sizes.values()]
+        if not any(f.file == file and f.number in lines for f in frames):
+            continue
+        for place, operand in enumerate(item.arguments):
+            if hasattr(operand, "strides"):
+                key = item.name, item.line, place
+                sizes.setdefault(key, set()).add(tuple(operand.shape))
+    counts = [len(found) for found in sizes.values() if len(found) >= _LENGTHS]
     return max(set(counts), key=counts.count, default=0)
