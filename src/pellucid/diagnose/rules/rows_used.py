@@ -67,7 +67,8 @@ def _lines_of(file: str, rows: int) -> Iterator[tuple[str, int]]:
     """
     tree = tree_of(file)
     nodes = list(ast.walk(tree)) if tree else []
-    named, written = [], []
+    named: list[tuple[str, int]] = []
+    written: list[tuple[str, int]] = []
     for node in nodes:
         value = node.value if isinstance(node, ast.Assign) else None
         constant = constant_of(tree, value) if value is not None else None
