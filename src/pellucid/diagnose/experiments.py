@@ -24,7 +24,7 @@ _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
-_CERTAIN = 1.5  # times as much does evidence of values count
+_CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
 _ASKED = 0.08  # share of the time from which values are compared
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
@@ -125,7 +125,7 @@ def measure(
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
-    report.findings = not_mended(best_of_each_line(worth))
+    report.findings = sorted(not_mended(best_of_each_line(worth)), key=_rank)
     report.options = [f for f in report.options if is_worth(f)]
 
 
@@ -151,10 +151,16 @@ def _ask(program: Program, report: Report) -> float:
         for number in range(first, last + 1)
     }
     report.findings += [one for one in found if (one.file, one.line) not in fixed]
-    report.findings.sort(
-        key=lambda one: -one.share * (_CERTAIN if one.is_certain else 1)
-    )
+    report.findings.sort(key=_rank)
     return float(values["away"])
+
+
+def _rank(finding: Finding) -> float:
+    """Orders findings: the greatest gain first, measured or to be expected."""
+    if finding.measured_gain is not None:
+        return -finding.measured_gain[0]
+    part = _CERTAIN if finding.is_certain else _GUESSED
+    return -1 / (1 - part * min(finding.share, 1.0))
 
 
 def _patched(
