@@ -175,7 +175,7 @@ def _is_asked_about(node: ast.AST) -> bool:
 
 
 def _root(node: ast.expr) -> str | None:
-    """The name that a chain of attributes begins with; None if it is no name."""
+    """The name that a chain of attributes begins with; None if it begins otherwise."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None

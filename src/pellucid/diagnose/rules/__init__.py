@@ -32,7 +32,7 @@ def all_findings(facts: Any) -> tuple[list[Any], list[str]]:
 
 
 def all_answers(places: Any, values: Any, questions: Any) -> list[Any]:
-    """The findings of the rules that asked for values: of the places that were asked
+    """The findings of the rules that had questions: of the places that were asked
     about, as ``values.answered`` reports them.
     """
     modules = (import_module(rule.__module__) for rule in all_rules())
