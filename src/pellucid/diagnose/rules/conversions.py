@@ -57,7 +57,7 @@ def _gives_samples(node: ast.AST) -> bool:
 
 
 def _converts(node: ast.AST) -> bool:
-    """Whether a call converts what is no literal."""
+    """Whether a call converts something other than a literal."""
     return (
         isinstance(node, ast.Call)
         and ast.unparse(node.func) in _CONVERSIONS

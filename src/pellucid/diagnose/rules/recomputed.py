@@ -42,7 +42,7 @@ def find(facts: Facts) -> list[Finding]:
     own = stacks.seconds.sum(axis=1) - stacks.seconds[:, once]
     for chain, frames in enumerate(stacks.frames):
         if stacks.nodes[chain]:
-            continue  # a graph is needed anew in every step
+            continue  # every step needs its own graph
         for place in {_place(*frame) for frame in frames}:
             seconds[place] += float(own[chain])
             calls[place] += int(stacks.calls[chain])
