@@ -104,7 +104,7 @@ int begin(const char* name, bool needs_context, Arguments... arguments) {
   return needs_context && context < 0 ? kInvalidContext : 0;
 }
 
-#define BEGIN(...)                         \
+#define BEGIN(...)                          \
   std::unique_lock<std::mutex> lock(mutex); \
   if (const int status = begin(__VA_ARGS__)) return status
 
@@ -204,11 +204,10 @@ EXPORT int cuGetErrorName(int status, const char** text) {
   return *text = name.c_str(), 0;
 }
 EXPORT int cuGetErrorString(int status, const char** text) {
-  *text = status == kOutOfMemory    ? "out of memory"
-          : status == kLaunchFailed ? "unspecified launch failure"
-          : status == kCaptureUnsupported
-              ? "operation not permitted when stream is capturing"
-              : "a stand-in error";
+  *text = status == kOutOfMemory          ? "out of memory"
+          : status == kLaunchFailed       ? "unspecified launch failure"
+          : status == kCaptureUnsupported ? "operation not permitted when stream is capturing"
+                                          : "a stand-in error";
   return 0;
 }
 EXPORT int cuDeviceGetCount(int* count) { return *count = option("count", 1), 0; }
@@ -221,10 +220,10 @@ EXPORT int cuDeviceGetName(char* text, int size, int device) {
 }
 EXPORT int cuDeviceGetUuid(unsigned char* uuid, int device) { return std::memset(uuid, 0x10 + device, 16), 0; }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
-  const std::map<int, int> known{{1, 1024}, {8, 49152}, {10, 32}, {13, 1500000}, {16, option("processors", 4)},
-                                 {18, 0}, {36, 2000000}, {37, 512}, {38, 1 << 20}, {39, 2048},
-                                 {75, option("major", 9)}, {76, option("minor", 0)}, {81, 102400}, {82, 65536},
-                                 {97, 101376}};
+  const std::map<int, int> known{
+      {1, 1024},     {8, 49152},  {10, 32},      {13, 1500000}, {16, option("processors", 4)}, {18, 0},
+      {36, 2000000}, {37, 512},   {38, 1 << 20}, {39, 2048},    {75, option("major", 9)},      {76, option("minor", 0)},
+      {81, 102400},  {82, 65536}, {97, 101376}};
   const auto found = known.find(attribute);
   return found == known.end() ? kInvalidValue : (*value = found->second, 0);
 }
@@ -290,10 +289,11 @@ EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t nbytes, vo
   BEGIN("cuMemcpyHtoDAsync", true, nbytes, handle, is_pinned ? "pinned" : "pageable");
   if (!is_inside(to, nbytes, context)) return kInvalidValue;
   std::shared_ptr<std::vector<char>> staged;
-  if (!is_pinned) staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
-  add(stream_of(handle), [=] {
-    return std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, nbytes), 0;
-  });
+  if (!is_pinned)
+    staged =
+        std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
+  add(stream_of(handle),
+      [=] { return std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, nbytes), 0; });
   return 0;
 }
 EXPORT int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t nbytes, void* handle) {
@@ -427,7 +427,8 @@ EXPORT int cuLaunchKernel(void* function, unsigned bx, unsigned by, unsigned bz,
   std::vector<uint64_t> words;
   for (int k = 0; k < kernel.num_words; ++k) words.push_back(*static_cast<uint64_t*>(arguments[k]));
   add(stream_of(handle), [label = kernel.label, words, bx, tx]() mutable {
-    return runner ? runner(label.c_str(), words.data(), static_cast<int>(words.size()), static_cast<int>(bx), static_cast<int>(tx))
+    return runner ? runner(label.c_str(), words.data(), static_cast<int>(words.size()), static_cast<int>(bx),
+                           static_cast<int>(tx))
                   : kLaunchFailed;
   });
   return 0;

@@ -1,16 +1,18 @@
 """The child process of experiments: runs a script, original or patched, and reports.
 
 ``python -m pellucid.diagnose.child MODE RESULT PATCHED SCRIPT ...``: MODE "record"
-gives a verdict, "time" seconds and the peak of memory. ``import torch`` is this
-package, as under ``python -m pellucid.run``.
+gives a verdict, "time" seconds and the peak of memory, "values" which expressions
+repeat others. ``import torch`` is this package, as under ``python -m pellucid.run``.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.machinery
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -79,8 +81,8 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 
 
 def timed(code: CodeType, module: ModuleType) -> str:
-    """Seconds and the memory peak of a run, as JSON. Time without a core is caused by
-    other programs and not counted.
+    """Seconds of a run, the peaks of its tensors' memory and of the process's, as JSON.
+    Time without a core is caused by other programs and not counted.
     """
     from pellucid import _C
     from pellucid.diagnose.run_delay import Clock, run_delay
@@ -90,7 +92,9 @@ def timed(code: CodeType, module: ModuleType) -> str:
     wall, without_core, _ = clock.read()
     peak = _C._memory_statistics()["peak_allocated_bytes"]
     away = before + without_core
-    return json.dumps({"seconds": wall - without_core, "peak": peak, "away": away})
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    measured = {"seconds": wall - without_core, "peak": peak, "resident": resident}
+    return json.dumps({**measured, "away": away})
 
 
 def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
@@ -108,6 +112,25 @@ def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
     return report_of(facts).pickled()
 
 
+def valued(code: CodeType, module: ModuleType) -> str:
+    """Which expressions of a rewritten program repeat others, as JSON."""
+    import builtins
+
+    from pellucid.diagnose.instrument import AGAIN
+    from pellucid.diagnose.run_delay import run_delay
+    from pellucid.diagnose.values import Enough, Values, answered
+
+    values = Values()
+    setattr(builtins, AGAIN, values.again)
+    values.rows.watch()
+    with contextlib.suppress(Enough):
+        _execute(code, module)
+    return json.dumps({**answered(values), "away": run_delay()})
+
+
+_MODES = {"time": timed, "values": valued}  # besides "record"
+
+
 def main() -> None:
     """See the module."""
     mode, result, texts, script, *arguments = sys.argv[1:]
@@ -121,7 +144,10 @@ def main() -> None:
     run.install()
     if mode == "time":
         _preload(script, patched)
-    found = timed(code, module) if leaving is None else recorded(code, module, leaving)
+    if leaving is None:
+        found = _MODES[mode](code, module)
+    else:
+        found = recorded(code, module, leaving)
     Path(result).write_text(found)
 
 

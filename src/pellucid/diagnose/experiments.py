@@ -24,6 +24,8 @@ _PAIRS = 5  # at the most
 _GAIN, _SAVING = 1.05, 0.05
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
+_CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
+_ASKED = 0.08  # share of the time from which values are compared
 _PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
 
@@ -73,9 +75,10 @@ def measure(
     time in which children had no core. The most important findings are measured first;
     the rest stays unmeasured.
     """
+    begin += _ask(program, report)
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
-    wanted.sort(key=lambda f: (f.is_option, -f.share))
+    wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share))
     plain: list[dict[str, Any]] = []
     runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
     failed: set[int] = set()
@@ -86,14 +89,16 @@ def measure(
         start = time.perf_counter()
         plain.append(program.run("time"))
         away = plain[-1]["away"]
-        took = time.perf_counter() - start - away
+        wall = time.perf_counter() - start
+        took = wall - away
         shortest, longest, begin = min(shortest, took), max(longest, took), begin + away
         end = begin + _TIMES * shortest + _BESIDES
         for finding in wanted:
             left = end - time.perf_counter()
-            if id(finding) in failed or left <= longest:
+            is_first = finding is wanted[0] and not runs[id(finding)]
+            if id(finding) in failed or (left <= longest and not is_first):
                 continue
-            found = _patched(program, finding, _PATIENCE * max(left, 1.0))
+            found = _patched(program, finding, _PATIENCE * max(left, wall))
             runs[id(finding)] += found
             failed |= set() if found else {id(finding)}
             away = sum(one["away"] for one in found)
@@ -120,8 +125,42 @@ def measure(
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
-    report.findings = not_mended(best_of_each_line(worth))
+    report.findings = sorted(not_mended(best_of_each_line(worth)), key=_rank)
     report.options = [f for f in report.options if is_worth(f)]
+
+
+def _ask(program: Program, report: Report) -> float:
+    """Adds what the values of a program's expressions show; seconds without a core."""
+    from pellucid.diagnose.instrument import Probes
+    from pellucid.diagnose.rules import all_answers
+
+    if sum(question.share for question in report.questions) < _ASKED:
+        return 0.0
+    probes = Probes([(one.file, one.line) for one in report.questions])
+    try:
+        values = program.run("values", probes.texts)
+    except RuntimeError as error:
+        report.failures = [*report.failures, f"no values compared: {error}"]
+        return 0.0
+    found = all_answers(probes.places, values, report.questions)
+    fixed = {
+        (one.patch.file, number)
+        for one in report.findings
+        if one.patch is not None and one.keeps_output
+        for first, last, _ in one.patch.edits
+        for number in range(first, last + 1)
+    }
+    report.findings += [one for one in found if (one.file, one.line) not in fixed]
+    report.findings.sort(key=_rank)
+    return float(values["away"])
+
+
+def _rank(finding: Finding) -> float:
+    """Orders findings: the greatest gain first, measured or to be expected."""
+    if finding.measured_gain is not None:
+        return -finding.measured_gain[0]
+    part = _CERTAIN if finding.is_certain else _GUESSED
+    return -1 / (1 - part * min(finding.share, 1.0))
 
 
 def _patched(
@@ -152,9 +191,11 @@ def judge(
     finding.measured_gain = min(max(gain, low), high), low, high
     finding.pairs = len(pairs)
     finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
-    saved = min(a["peak"] for a, _ in pairs) - min(b["peak"] for _, b in pairs)
-    if saved > _SAVING * pairs[0][0]["peak"]:
-        finding.saved_bytes = saved
+    for peak in ("peak", "resident") if finding.kind == "peak" else ("peak",):
+        before = min(a.get(peak, 0) for a, _ in pairs)
+        saved = before - min(b.get(peak, 0) for _, b in pairs)
+        if saved > _SAVING * before:
+            finding.saved_bytes = max(saved, finding.saved_bytes)
     if finding.patch is not None:
         finding.patched = finding.patch.diff()
 
@@ -178,7 +219,9 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
 
 
 def not_mended(findings: list[Finding]) -> list[Finding]:
-    """Drops unmeasured findings at lines that a measured fix changes."""
+    """Drops unmeasured findings at lines that a measured fix changes, or of which a
+    certain one is known.
+    """
     changed = {
         (finding.patch.file, number)
         for finding in findings
@@ -186,10 +229,13 @@ def not_mended(findings: list[Finding]) -> list[Finding]:
         for first, last, _ in finding.patch.edits
         for number in range(first, last + 1)
     }
+    certain = {(f.file, f.line) for f in findings if f.is_certain}
     return [
         f
         for f in findings
-        if f.measured_gain is not None or (f.file, f.line) not in changed
+        if f.measured_gain is not None
+        or ((f.file, f.line) not in changed | certain)
+        or (f.is_certain and (f.file, f.line) not in changed)
     ]
 
 

@@ -71,6 +71,7 @@ class Finding:
     option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
     the fix computes the same values; if the output differs, it is wrong.
     ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
+    ``is_question``: a place whose values a further run is to compare; no finding yet.
     """
 
     kind: str
@@ -90,6 +91,7 @@ class Finding:
     keeps_output: bool = False
     is_certain: bool = False
     is_option: bool = False
+    is_question: bool = False
     replay: Replay | None = None
     replayed_gain: tuple[float, float, float] | None = None  # of the line alone
 
@@ -149,7 +151,7 @@ class Finding:
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
     1, findings by weight, ``options`` that are not faults and gained when measured;
-    ``failures``: rules that raised.
+    ``failures``: rules that raised; ``questions``: what `experiments` asks first.
     """
 
     kind: str
@@ -165,6 +167,7 @@ class Report:
     runs: int = 1
     steps: Sequence[Any] = ()
     failures: Sequence[str] = ()
+    questions: list[Finding] = field(default_factory=list)
 
     @property
     def calls_each(self) -> float:

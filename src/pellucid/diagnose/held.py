@@ -6,6 +6,9 @@ Called while the program's variables still exist; rules read the result.
 
 from __future__ import annotations
 
+import gc
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,3 +151,23 @@ def holds_denormals() -> bool:
 def _number(node: Any) -> int | None:
     """The sequence number of a node; leaves' nodes have none."""
     return int(node._sequence_nr()) if node.next_functions else None
+
+
+def double_arrays() -> tuple[int, int]:
+    """The number and the bytes of NumPy's float64 arrays of which one container that is
+    alive holds the most; (0, 0) without.
+    """
+    most = 0, 0
+    for container in gc.get_objects():
+        if type(container) in (list, deque):
+            arrays = {id(a): a for item in tuple(container) for a in _arrays_in(item)}
+            nbytes = sum(a.nbytes for a in arrays.values() if a.dtype == np.float64)
+            most = max(most, (len(arrays), nbytes), key=lambda found: found[1])
+    return most if most[1] else (0, 0)
+
+
+def _arrays_in(item: Any) -> Iterator[Any]:
+    if isinstance(item, np.ndarray):
+        yield item
+    elif type(item) in (tuple, list):
+        yield from (part for part in item if isinstance(part, np.ndarray))

@@ -22,7 +22,12 @@ import numpy as np
 from pellucid._compile.state import compilations
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.findings import Finding, Report
-from pellucid.diagnose.held import held_storages, holds_denormals, old_graphs
+from pellucid.diagnose.held import (
+    double_arrays,
+    held_storages,
+    holds_denormals,
+    old_graphs,
+)
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
@@ -214,6 +219,7 @@ def settings_now(
         "memory": pellucid.memory.stats(),
         "held": held_storages(log),
         "graphs": old_graphs(log),
+        "double_arrays": double_arrays(),
         "denormals": holds_denormals(),
         "untrained": training.untrained,
         "integers": training.integers,
@@ -372,7 +378,8 @@ def report_of(facts: Facts) -> Report:
     """The verdict with the findings of all rules, not measured yet."""
     from pellucid.diagnose.rules import all_findings
 
-    findings, failures = all_findings(facts)
+    every, failures = all_findings(facts)
+    findings = [finding for finding in every if not finding.is_question]
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share, 0.01)
@@ -398,4 +405,5 @@ def report_of(facts: Facts) -> Report:
         rows=roofs.rows,
         steps=facts.steps,
         failures=failures,
+        questions=[finding for finding in every if finding.is_question],
     )

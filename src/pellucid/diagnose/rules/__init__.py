@@ -31,6 +31,15 @@ def all_findings(facts: Any) -> tuple[list[Any], list[str]]:
     return findings, failures
 
 
+def all_answers(places: Any, values: Any, questions: Any) -> list[Any]:
+    """The findings of the rules that had questions: of the places that were asked
+    about, as ``values.answered`` reports them.
+    """
+    modules = (import_module(rule.__module__) for rule in all_rules())
+    asking = (module.answer for module in modules if hasattr(module, "answer"))
+    return [one for answer in asking for one in answer(places, values, questions)]
+
+
 def _failure(rule: Callable[..., Any], error: Exception) -> str:
     """The rule, the error and the line that raised it."""
     place = error.__traceback__

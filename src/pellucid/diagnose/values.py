@@ -1,0 +1,324 @@
+"""Which expressions of a program compute the same values from the same values again.
+
+Runs in a child process whose source ``instrument.py`` rewrote. Inputs and results are
+compared by their contents, as fingerprints; those of a tensor are computed once for
+each of its versions. Nothing is kept alive, and the run ends early once it has seen
+enough. For a module in a loop over batches, rows are compared too: the same samples in
+another order are the same work.
+"""
+
+from __future__ import annotations
+
+import time
+import types
+import weakref
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+_SECONDS, _OWN_SECONDS = 3.0, 1.5  # CPU time since the first call; of fingerprints
+_ITEMS, _DEPTH, _TRIES = 256, 3, 100
+_ROWS = 1024  # of a table that may be larger than needed
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+@dataclass
+class Answer:
+    """About one expression: its calls, and how many of them computed a result again;
+    ``seconds`` of these, and ``total`` of all; how many different ``inputs`` there
+    were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
+    batches, and how many again; ``outer``: the expressions that it was a part of;
+    ``kinds``: types of its inputs; ``parts``: seconds of each eighth of its calls.
+    """
+
+    calls: int = 0
+    again: int = 0
+    seconds: float = 0.0
+    total: float = 0.0
+    inputs: int = 0
+    sources: int = 0
+    objects: int = 0
+    rows: int = 0
+    rows_again: int = 0
+    row_seconds: float = 0.0
+    outer: list[int] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    parts: list[float] = field(default_factory=list)
+
+
+class Enough(BaseException):
+    """Ends the run."""
+
+
+class Values:
+    """Answers for each number; `again` is what the rewritten source calls."""
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Answer] = {}
+        self._seen: dict[int, set[Any]] = {}
+        self._inputs: dict[int, set[Any]] = {}
+        self._objects: dict[int, set[Any]] = {}
+        self._rows: dict[int, set[Any]] = {}
+        self._running: list[int] = []
+        self._tensors: dict[int, tuple[Any, int, Any]] = {}
+        self.times: dict[int, list[float]] = {}
+        self.rows = Rows()
+        self._own = self._own_cpu = 0.0
+        self._begin: float | None = None
+        self._cpu = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Of the program since its first expression, without fingerprints and what the
+        first calls took longer than the others.
+        """
+        outermost = (n for n, answer in self.answers.items() if not answer.outer)
+        times = [self.times.get(number) or [0.0] for number in outermost]
+        first = sum(max(own[0] - sorted(own)[len(own) // 2], 0.0) for own in times)
+        spent = time.perf_counter() - (self._begin or 0.0) - self._own
+        return max(spent - first, 0.0)
+
+    def again(
+        self, number: int, compute: Callable[[], Any], inputs: Callable[[], Any]
+    ) -> Any:
+        """What ``compute`` returns; remembers what it was computed from."""
+        answer = self.answers.setdefault(number, Answer())
+        begin, cpu = time.perf_counter(), time.thread_time()
+        if self._begin is None:
+            self._begin, self._cpu = begin, time.process_time()
+        spent = time.process_time() - self._cpu
+        if self._own_cpu > _OWN_SECONDS or spent > _SECONDS:
+            raise Enough
+        try:
+            given = inputs()
+            source = tuple(self._print(value) for value in given)
+        except Exception:  # a name that is not bound yet, or a property that fails
+            given, source = (), (None,)
+        owned, start = self._own, time.perf_counter()
+        self._own += start - begin
+        self._own_cpu += time.thread_time() - cpu
+        self._running.append(number)
+        try:
+            result = compute()
+        finally:
+            self._running.pop()
+        end, cpu = time.perf_counter(), time.thread_time()
+        took = end - start - (self._own - owned - (start - begin))
+        self._remember(number, answer, given, source, result, took)
+        self._own += time.perf_counter() - end
+        self._own_cpu += time.thread_time() - cpu
+        return result
+
+    def _remember(
+        self,
+        number: int,
+        answer: Answer,
+        given: Any,
+        source: tuple[Any, ...],
+        result: Any,
+        took: float,
+    ) -> None:
+        answer.calls += 1
+        answer.total += took
+        self.times.setdefault(number, []).append(took)
+        answer.kinds += {type(v).__name__ for v in given} - {*answer.kinds}
+        answer.outer += [n for n in self._running if n not in answer.outer]
+        inputs = self._inputs.setdefault(number, set())
+        inputs.add(source)
+        answer.inputs = len(inputs)
+        if answer.calls > _TRIES and not answer.again and not answer.rows_again:
+            return
+        if None in source or not _holds_values(result):
+            return
+        made = self._print(result)
+        if made is None:
+            return
+        seen = self._seen.setdefault(number, set())
+        objects = self._objects.setdefault(number, set())
+        objects.add(tuple(v if isinstance(v, _PLAIN) else id(v) for v in given))
+        answer.objects = len(objects)
+        if (source, made) in seen:
+            answer.again += 1
+            answer.seconds += took
+            return
+        seen.add((source, made))
+        answer.sources = len(seen)
+        self._compare_rows(number, answer, given, source, result, took)
+
+    def _compare_rows(
+        self,
+        number: int,
+        answer: Answer,
+        given: Any,
+        source: tuple[Any, ...],
+        result: Any,
+        took: float,
+    ) -> None:
+        """Of a module's call on a batch."""
+        place = _batch_of(given, result)
+        if place is None:
+            return
+        others = (*source[:place], *source[place + 1 :])
+        rows = given[place].detach().numpy(force=True)
+        seen = self._rows.setdefault(number, set())
+        keys = [(others, zlib.crc32(row.tobytes())) for row in rows]
+        again = sum(key in seen for key in keys)
+        seen.update(keys)
+        answer.rows += len(keys)
+        answer.rows_again += again
+        answer.row_seconds += took * again / max(len(keys), 1)
+
+    def _print(self, value: Any, depth: int = _DEPTH) -> Any:
+        """A hashable that is equal for equal contents; None if there is none."""
+        import numpy as np
+
+        import pellucid as torch
+
+        if value is None or isinstance(value, _PLAIN):
+            return type(value).__name__, value
+        if isinstance(value, torch.Tensor):
+            return self._print_of_tensor(value)
+        if isinstance(value, np.ndarray):
+            return "array", value.shape, str(value.dtype), _hashed(value)
+        if depth == 0:
+            return "object", id(value)
+        if isinstance(value, torch.nn.Module):
+            return self._print_of_module(value)
+        if isinstance(value, types.MethodType | types.BuiltinMethodType):
+            own = self._print(value.__self__, depth - 1)
+            return None if own is None else (value.__name__, own)
+        if isinstance(value, dict | list | tuple):
+            return self._print_of_items(value, depth)
+        if isinstance(value, types.FunctionType | types.ModuleType | type):
+            return "object", id(value)
+        if hasattr(value, "__dict__"):
+            return self._print_of_items(vars(value), depth)
+        return "object", id(value)
+
+    def _print_of_items(self, value: Any, depth: int) -> Any:
+        if len(value) > _ITEMS:
+            return None
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        prints = tuple((str(k), self._print(v, depth - 1)) for k, v in items)
+        return None if any(p is None for _, p in prints) else prints
+
+    def _print_of_module(self, module: Any) -> Any:
+        tensors = [*module.parameters(), *module.buffers()]
+        modes = tuple(inner.training for inner in module.modules())
+        return "module", modes, tuple(self._print_of_tensor(t) for t in tensors)
+
+    def _print_of_tensor(self, tensor: Any) -> Any:
+        known = self._tensors.get(id(tensor))
+        version = tensor._version if not tensor.is_inference() else -1
+        if known is not None and known[0]() is tensor and known[1] == version >= 0:
+            return known[2]
+        try:
+            array = tensor.detach().numpy(force=True)
+        except (RuntimeError, TypeError):  # a dtype or layout that NumPy lacks
+            return None
+        made = (
+            "tensor",
+            tensor.requires_grad,
+            array.shape,
+            str(array.dtype),
+            _hashed(array),
+        )
+        self._tensors[id(tensor)] = weakref.ref(tensor), version, made
+        return made
+
+
+def _hashed(array: Any) -> int:
+    import numpy as np
+
+    if array.dtype == object:
+        return id(array)
+    return zlib.crc32(np.ascontiguousarray(array).tobytes())
+
+
+def _holds_values(result: Any) -> bool:
+    """Whether a result is tensors or arrays that can be kept: they have no graph."""
+    import numpy as np
+
+    import pellucid as torch
+
+    if isinstance(result, torch.Tensor):
+        return not result.requires_grad
+    if isinstance(result, tuple | list) and 0 < len(result) <= 16:
+        return all(map(_holds_values, result))
+    return isinstance(result, np.ndarray) and result.size > 1
+
+
+def _batch_of(given: Any, result: Any) -> int | None:
+    """The place of a module's only tensor argument, if its rows are those of the
+    result and the module does not train.
+    """
+    import pellucid as torch
+
+    modules = [value for value in given if isinstance(value, torch.nn.Module)]
+    tensors = [k for k, value in enumerate(given) if isinstance(value, torch.Tensor)]
+    if len(modules) != 1 or modules[0].training or len(tensors) != 1:
+        return None
+    batch = given[tensors[0]]
+    is_alike = isinstance(result, torch.Tensor) and result.dim() > 0 < batch.dim()
+    if not is_alike or len(result) != len(batch) or len(batch) < 2:
+        return None
+    return tensors[0]
+
+
+class Rows:
+    """Which rows of embeddings and which classes of losses a program uses: by their
+    number, those used, and how many more were used in the second half of the calls.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[int, Any] = {}
+        self._counts: dict[int, list[tuple[int, int]]] = {}
+
+    def watch(self) -> None:
+        """Look at the indices from now on."""
+        from pellucid.nn import functional
+
+        embedding, cross_entropy = functional.embedding, functional.cross_entropy
+
+        def looked_up(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+            self._use(len(weight), input)
+            return embedding(input, weight, *args, **kwargs)
+
+        def compared(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not target.is_floating_point() and input.dim() > 1:
+                self._use(input.shape[1], target)
+            return cross_entropy(input, target, *args, **kwargs)
+
+        functional.embedding, functional.cross_entropy = looked_up, compared
+
+    def _use(self, rows: int, indices: Any) -> None:
+        import numpy as np
+
+        if rows < _ROWS:
+            return
+        used = self._used.setdefault(rows, np.zeros(rows, bool))
+        own = indices.detach().numpy(force=True).reshape(-1)
+        used[own[(own >= 0) & (own < rows)]] = True
+        counts = self._counts.setdefault(rows, [(0, 0)])
+        counts.append((counts[-1][0] + own.size, int(used.sum())))
+
+    def answer(self) -> dict[str, tuple[int, int, int]]:
+        """Of each number of rows: values seen, rows used, rows used in the first half
+        of the calls.
+        """
+        return {
+            str(rows): (*counts[-1], counts[len(counts) // 2][1])
+            for rows, counts in self._counts.items()
+        }
+
+
+def answered(values: Values) -> dict[str, Any]:
+    """What the parent process reads."""
+    for number, times in values.times.items():
+        size = max(len(times) // 8, 1)
+        parts = [times[k * size : (k + 1) * size] for k in range(8)]
+        values.answers[number].parts = [sum(p) / max(len(p), 1) for p in parts]
+    answers = {str(number): asdict(answer) for number, answer in values.answers.items()}
+    rows = values.rows.answer()
+    return {"answers": answers, "seconds": values.seconds, "rows": rows}

@@ -1,0 +1,278 @@
+"""Expressions that compute the same values again are found by comparing their bits.
+
+`answers_of` runs a rewritten program in this process; shares are of the calls' times,
+so tests ask only for what was repeated, never for a share.
+"""
+
+import ast
+import builtins
+import contextlib
+from pathlib import Path
+
+import pytest
+from tests.diagnose import clock
+
+import pellucid as torch
+from pellucid import run
+from pellucid.diagnose.child import main_module
+from pellucid.diagnose.instrument import AGAIN, Probes
+from pellucid.diagnose.rules import (
+    conversions,
+    growing_metric,
+    recomputed,
+    rows_used,
+)
+from pellucid.diagnose.values import Enough, Rows, Values, answered
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def executed(script, text=None):
+    run.install()
+    code, module = main_module(str(script), {str(script): text} if text else {})
+    with contextlib.suppress(Enough):
+        exec(code, module.__dict__)
+    return module
+
+
+def answers_of(script):
+    """What a run says of every statement of a program: [(text, line, answer)]."""
+    statements = (n for n in ast.walk(ast.parse(script.read_text())))
+    lines = [(str(script), n.lineno) for n in statements if isinstance(n, ast.stmt)]
+    probes, values = Probes(lines), Values()
+    setattr(builtins, AGAIN, values.again)
+    try:
+        executed(script, probes.texts[str(script)])
+    finally:
+        delattr(builtins, AGAIN)
+    return probes, answered(values)["answers"]
+
+
+def counted(answers):
+    """The same with a second for each repeated call, however long it took."""
+    for known in answers.values():
+        known["seconds"] = float(known["again"])
+        known["row_seconds"] = known["rows_again"] / 100
+    return answers
+
+
+def found_in(probes, answers):
+    values = {"answers": answers, "seconds": 10.0, "rows": {}}
+    return recomputed.answer(probes.places, values, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "words", "added"),
+    [
+        ("inverse", "precision = ", "5 of 6 calls", ", torch.linalg.inv(self.cov))"),
+        (
+            "adjacency",
+            "self.normalise(links) @",
+            "7 of 8 calls",
+            ", self.normalise(links))",
+        ),
+        ("features", "features = body(x)", "75% of 384 rows", None),
+    ],
+)
+def test_what_is_computed_again_is_found_with_its_line(name, line, words, added):
+    script = PROGRAMS / f"repeating_{name}.py"
+    probes, answers = answers_of(script)
+    findings = found_in(probes, counted(answers))
+    found = {finding.text: finding for finding in findings}
+    (text,) = [text for text in found if line in text]
+    assert words in found[text].evidence and found[text].is_certain
+    assert (found[text].patch is None) == (added is None)
+    if added is not None:
+        patched = found[text].patch.apply(script.read_text())
+        assert added in patched
+        executed(script, patched)
+
+
+def test_what_only_looks_the_same_is_no_finding():
+    probes, answers = answers_of(PROGRAMS / "repeating_nothing.py")
+    assert found_in(probes, counted(answers)) == []
+
+
+def test_a_loop_that_times_an_expression_repeats_nothing(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import time, torch\n"
+        "x = torch.ones(8, 8)\n"
+        "def step():\n"
+        "    y = x @ x\n"
+        "    return (y @ x).sum().item()\n"
+        "for _ in range(9):\n"
+        "    begin = time.perf_counter()\n"
+        "    step()\n"
+        "    print(time.perf_counter() - begin)\n"
+        "for _ in range(9):\n"
+        "    y = (x @ x).exp()\n"
+    )
+    probes, answers = answers_of(script)
+    for known in counted(answers).values():
+        known["total"] = float(known["calls"])
+    assert sum(known["again"] for known in answers.values()) > 16
+    assert found_in(probes, answers) == []
+
+
+def test_questions_are_asked_of_statements_without_a_graph():
+    script = PROGRAMS / "repeating_inverse.py"
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    texts = [question.text for question in report.questions]
+    assert "precision = torch.linalg.inv(self.cov)" in texts
+    assert not any("loss_of(net(x)" in text for text in texts[:1])
+    assert not [f for f in report.findings if f.is_question]
+
+
+def test_a_rewritten_program_computes_what_it_did(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import math\n"
+        "class A:\n"
+        "    width = math.sqrt(4)\n"
+        "    def __init__(self, n):\n"
+        "        super().__init__()\n"
+        "        self.n = n\n"
+        "    def total(self, xs):\n"
+        "        return sum(math.pow(x, self.n) + x for x in xs)\n"
+        "def later():\n"
+        "    got = yield math.floor(2.5)\n"
+        "    yield got + 1\n"
+        "steps = later()\n"
+        "first = next(steps)\n"
+        "second = steps.send(5)\n"
+        "third = A(2).total([1, 2]) if (k := 3) else math.nan\n"
+    )
+    plain, rewritten = executed(script), None
+    probes, values = Probes([(str(script), n) for n in range(16)]), Values()
+    setattr(builtins, AGAIN, values.again)
+    try:
+        rewritten = executed(script, probes.texts[str(script)])
+    finally:
+        delattr(builtins, AGAIN)
+    for name in ("first", "second", "third"):
+        assert getattr(rewritten, name) == getattr(plain, name)
+    assert rewritten.A.width == 2.0 and values.answers
+
+
+SAMPLES = """
+import torch
+class Windows(torch.utils.data.Dataset):
+    def __init__(self):
+        self.rows = [[float(i * j) for j in range(4)] for i in range(64)]
+    def __len__(self):
+        return 48
+    def __getitem__(self, i):
+        x = torch.tensor(self.rows[i : i + 16])
+        return x, torch.tensor(self.rows[i + 15][0])
+loader = torch.utils.data.DataLoader(Windows(), batch_size=16)
+total = sum(float(x.sum() + y.sum()) for x, y in loader)
+"""
+
+
+def test_samples_converted_from_lists_are_converted_once_instead(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(SAMPLES)
+    probes, answers = answers_of(script)
+    for known in answers.values():
+        known["total"] = 0.1 * known["calls"]
+    values = {"answers": answers, "seconds": 10.0}
+    (finding,) = conversions.answer(probes.places, values, [])
+    assert finding.text == "x = torch.tensor(self.rows[i : i + 16])"
+    assert finding.kind == "data" and "48 times" in finding.evidence
+    patched = finding.patch.apply(SAMPLES)
+    assert ", torch.tensor(self.rows)))[i:i + 16]" in patched
+    assert executed(script, patched).total == executed(script, SAMPLES).total
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    assert not [f for f in report.findings if f.is_question]
+
+
+METRIC = """
+import numpy as np
+class Median:
+    def __init__(self):
+        self.seen = np.zeros(0)
+    def update(self, x):
+        self.seen = np.concatenate([self.seen, x])
+    def result(self):
+        return np.sort(self.seen)[len(self.seen) // 2]
+    def count(self):
+        return 3
+metric = Median()
+for i in range(40):
+    metric.update(np.arange(50.0))
+    got = metric.result()
+    number = metric.count()
+"""
+
+
+def test_a_metric_over_all_that_was_seen_is_found_by_its_growing_time(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(METRIC)
+    probes, answers = answers_of(script)
+    for known in answers.values():
+        known["total"], known["parts"] = 4.0, [1.0 + k for k in range(8)]
+    values = {"answers": answers, "seconds": 10.0}
+    (finding,) = growing_metric.answer(probes.places, values, [])
+    assert finding.text == "got = metric.result()" and "5.0x" in finding.evidence
+    for known in answers.values():
+        known["parts"] = [1.0] * 8
+    assert growing_metric.answer(probes.places, values, []) == []
+
+
+TABLE = """
+import torch
+NAMES = 5000
+table = torch.nn.Embedding(NAMES, 4)
+score = torch.nn.Linear(4, NAMES)
+for step in range(8):
+    ids = torch.arange(step % 2, 300 + step % 2)
+    loss = torch.nn.functional.cross_entropy(score(table(ids)), ids)
+    loss.backward()
+"""
+
+
+def test_rows_that_no_index_uses_are_counted(tmp_path, monkeypatch):
+    script = tmp_path / "program.py"
+    script.write_text(TABLE)
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    (question,) = [one for one in report.questions if one.evidence == "5000"]
+    assert question.text == "NAMES = 5000"
+    functional = torch.nn.functional
+    for name in ("embedding", "cross_entropy"):
+        monkeypatch.setattr(functional, name, getattr(functional, name))
+    rows = Rows()
+    rows.watch()
+    executed(script)
+    values = {"rows": rows.answer()}
+    assert values["rows"] == {"5000": (4800, 301, 301)}
+    (finding,) = rows_used.answer([], values, [question])
+    assert "all 4800 indices use 301" in finding.evidence and finding.is_certain
+    values["rows"]["5000"] = (4800, 301, 150)  # and more with every batch
+    assert rows_used.answer([], values, [question]) == []
+
+
+REPLAY = """
+import numpy as np, torch
+class Frames:
+    def observation(self):
+        return np.stack([np.zeros((40, 1100), dtype=np.uint8)]) / 255.0
+frames = Frames()
+seen = [(frames.observation(), 0) for _ in range(60)]
+total = sum(torch.from_numpy(a).float().sum() for a, _ in seen)
+"""
+
+
+def test_float64_arrays_that_are_kept_are_found_where_they_are_made(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(REPLAY)
+    kept = []
+    report = clock.diagnosed(lambda: kept.append(executed(script)), [str(script)])
+    (finding,) = [f for f in report.findings if f.kind == "peak"]
+    assert (
+        finding.text.startswith("return np.stack(") and "60 arrays" in finding.evidence
+    )
+    assert "/ 255.0).astype('float32')" in finding.patch.apply(REPLAY)
+    script.write_text(REPLAY.replace(" / 255.0", ""))
+    report = clock.diagnosed(lambda: kept.append(executed(script)), [str(script)])
+    assert not [f for f in report.findings if f.kind == "peak"]
