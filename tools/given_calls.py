@@ -56,6 +56,8 @@ def recurrent(name):
 
 
 CELL = STATE[0]
+# An input, its weight and bias, and running statistics.
+NORMALISED = *(waves(4, 3), waves(3), waves(3)), *(waves(3), waves(3) ** 2)
 REGIONS = np.array([[0, 0.5, 0.5, 4.0, 4.0]])
 
 
@@ -95,6 +97,8 @@ GIVEN = {
     "pellucid::_ps_roi_pool_backward": of_regions(1, 4),
     "gru_cell": (STEPS[0], CELL, waves(12, 3), waves(12, 4)),
     "lstm_cell": (STEPS[0], [CELL, CELL], waves(16, 3), waves(16, 4)),
+    "_native_batch_norm_legit": (*NORMALISED, True, 0.1, 1e-5),
+    "_native_batch_norm_legit_functional": (*NORMALISED, True, 0.1, 1e-5),
     "batch_norm": (
         MATRIX,
         ONE.repeat(3),

@@ -49,15 +49,8 @@ OF_PARTS = {
 # Ops whose results are values, or whose output size depends on values.
 READ_VALUES = {
     *("Bool", "Complex", "ComplexImplicit", "Float", "FloatImplicit", "Int"),
-    *(
-        "IntImplicit",
-        "ScalarImplicit",
-        "allclose",
-        "cpu",
-        "equal",
-        "is_nonzero",
-        "item",
-    ),
+    *("IntImplicit", "ScalarImplicit", "_local_scalar_dense", "allclose", "cpu"),
+    *("equal", "is_nonzero", "item"),
     *("_fused_adagrad_", "_fused_adam_", "_fused_adamw_", "argwhere", "bincount"),
     *("pellucid::_fused_adamax_", "pellucid::_fused_asgd_"),
     *("pellucid::_fused_nadam_", "pellucid::_fused_radam_"),
@@ -101,6 +94,7 @@ NOT_BATCHED = {
 # unsymmetric matrix, logarithms of negative numbers.
 NOT_SMOOTH = {
     "_standard_gamma_grad",
+    "_native_batch_norm_legit_functional",  # no gradient through statistics
     *("as_strided_scatter", "cholesky", "ctc_loss.IntList", "data", "detach_copy"),
     *("embedding_renorm", "float_power.Tensor_Scalar", "float_power.Tensor_Tensor"),
     *("histc", "histogram.bin_ct", "histogramdd", "histogramdd.TensorList_bins"),

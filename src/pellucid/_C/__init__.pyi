@@ -64,6 +64,7 @@ class TensorBase(OpMethods):
     _backward_hooks: Final[dict[_int, Any] | None]
     _post_accumulate_grad_hooks: Final[dict[_int, Any] | None]
     requires_grad: _bool
+    grad_dtype: Any
     grad: Tensor | None
     _grad: Tensor | None
     data: Tensor
