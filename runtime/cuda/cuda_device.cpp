@@ -376,7 +376,7 @@ Handle Gpus::load(const std::string& image, const char* name) {
   if (status != kSuccess && log[0])
     raise(ErrorKind::Runtime, "CUDA error: the driver refuses a kernel (%d):\n%s", status, log.data());
   check(status, "cuModuleLoadDataEx");
-  check(driver->find_function(&function, module, name), "cuModuleGetFunction");
+  check(driver->kernel_of_module(&function, module, name), "cuModuleGetFunction");
   return function;
 }
 

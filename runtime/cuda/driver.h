@@ -81,7 +81,7 @@ constexpr int kCaptureRelaxed = 2;                // CUstreamCaptureMode
   F(drop_event, "cuEventDestroy_v2", (Handle event))                                                                   \
   F(load_module, "cuModuleLoadDataEx",                                                                                 \
     (Handle * module, const void* image, unsigned count, int* options, void** values))                                 \
-  F(find_function, "cuModuleGetFunction", (Handle * function, Handle module, const char* name))                        \
+  F(kernel_of_module, "cuModuleGetFunction", (Handle * function, Handle module, const char* name))                     \
   F(new_link, "cuLinkCreate_v2", (unsigned count, int* options, void** values, Handle* link))                          \
   F(add_to_link, "cuLinkAddData_v2",                                                                                   \
     (Handle link, int type, void* data, size_t nbytes, const char* name, unsigned count, int* options, void** values)) \
