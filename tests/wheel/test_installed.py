@@ -40,7 +40,6 @@ def test_size_on_disk() -> None:
 
 
 TRAIN = """
-import resource
 import pellucid as torch
 from pellucid import nn
 
@@ -51,13 +50,17 @@ for _ in range(20):
     optimizer.zero_grad()
     nn.functional.cross_entropy(model(inputs), targets).backward()
     optimizer.step()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+for line in open("/proc/self/status"):
+    if line.startswith("VmHWM:"):
+        print(line.split()[1])
 """
 
 
 def test_memory_of_a_training_process() -> None:
-    """KiB that were resident at most, Python's own included."""
-    assert int(run_python("-c", TRAIN)) <= 45 << 10
+    """KiB that were resident at most, Python's own included. ``ru_maxrss`` would count
+    the process that started this one, too.
+    """
+    assert 10 << 10 < int(run_python("-c", TRAIN)) <= 45 << 10
 
 
 def test_functions_and_methods_have_docstrings() -> None:
