@@ -205,7 +205,7 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
     const DimMap& dim = operand.dims[d];
     const int64_t stride = tensor.strides[d] * item;
     int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
-    out.data[k] += low * stride;
+    if (out.data[k]) out.data[k] += low * stride;  // no element of an empty tensor is touched, padded or not
     int64_t high = low;
     for (DimTerm term : dim.terms) {
       const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
