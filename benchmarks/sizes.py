@@ -12,6 +12,8 @@ from pathlib import Path
 
 import results
 
+from pellucid_compiler.codegen.targets.x86 import TARGETS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pellucid"
 
@@ -35,7 +37,9 @@ def sizes() -> dict[str, int]:
         "runtime": library.stat().st_size,
     }
     for pack in sorted(PACKAGE.glob("kernels-*.pack")):
-        counts[f"pack of {pack.stem.removeprefix('kernels-')}"] = pack.stat().st_size
+        level = pack.stem.removeprefix("kernels-")
+        name = f"pack of {level}" if level in TARGETS else "packs of products"
+        counts[name] = counts.get(name, 0) + pack.stat().st_size
     counts["compressed, with all Python files"] = compressed()
     return counts
 
