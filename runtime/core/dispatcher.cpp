@@ -363,7 +363,6 @@ void dispatch_watched(OpCall& call) {
 }
 
 bool asks_to_pin(const OpCall& call, int k) {
-  if (k >= static_cast<int>(call.num_args)) return false;  // the device is the last argument
   const Value& value = call.args[k];
   return value.tag == Tag::Bool && value.integer && k > 0 &&
          call.op->schema.arguments[static_cast<size_t>(k) - 1].type == ArgType::Device;

@@ -27,6 +27,7 @@ NOT_DRAWN = {
         "grad",
         "is_contiguous.memory_format",
         "is_strides_like_format",
+        "_pin_memory",
         "pin_memory",
         "retain_grad",
         "from_file.out",

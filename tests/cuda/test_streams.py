@@ -82,6 +82,7 @@ def test_a_copy_from_pinned_memory_runs_while_the_program_goes_on():
     output = run_program("""
 x = torch.arange(1000.0).pin_memory()
 print(x.is_pinned(), torch.ones(2).is_pinned(), x.pin_memory() is x)
+print(torch.ops.aten._pin_memory(torch.ones(2), torch.device("cuda")).is_pinned())
 y = torch.empty(1000, device="cuda")
 driver.log()
 y.copy_(x, non_blocking=True)
@@ -99,7 +100,7 @@ w.zero_()
 print(y[:4].tolist())
 """)
     assert output.splitlines() == [
-        "True False True",
+        *("True False True", "True"),
         str(["cuMemcpyHtoDAsync pinned"] * 2),
         "0.0 0.0",
         "2000.0",
@@ -144,7 +145,9 @@ print(third.sum().item())
 def test_pinning_needs_a_device():
     output = run_program(
         """
-for pin in (torch.ones(2).pin_memory, lambda: torch.empty(2, pin_memory=True)):
+x = torch.ones(2)
+pins = [x.pin_memory, lambda: torch.ops.aten._pin_memory(x, torch.device("cpu"))]
+for pin in (*pins, lambda: torch.empty(2, pin_memory=True)):
     try:
         pin()
     except RuntimeError as error:
@@ -152,7 +155,7 @@ for pin in (torch.ones(2).pin_memory, lambda: torch.empty(2, pin_memory=True)):
 """,
         count=0,
     )
-    assert output.splitlines() == ["Cannot access accelerator device when no"] * 2
+    assert output.splitlines() == ["Cannot access accelerator device when no"] * 3
 
 
 def test_a_loader_pins_its_batches():

@@ -25,7 +25,6 @@ DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"
 # crosses a jump; nll_loss accepts a sample whose sizes do not fit; symmetric matrices
 # are read in one triangle; geqrf and ldl have no derivative, the neighbour of a number
 # moves with it, none goes through the statistics of attention and of layer norms,
-# memory is pinned where there is an accelerator,
 # boxes of regions have no derivative (tests/utils/test_vision_regions.py), and the last
 # ones have none by their first argument.
 NOT_DERIVATIVES = {
@@ -35,7 +34,6 @@ NOT_DERIVATIVES = {
         "pellucid::_roi_pool",
         "pellucid::_ps_roi_pool",
     ),
-    "_pin_memory",
     "_scaled_dot_product_flash_attention_for_cpu",
     "native_layer_norm",
     "pellucid::_batch_norm_with_batch",

@@ -13,6 +13,8 @@ from itertools import accumulate
 
 from pellucid.diagnose.findings import Patch
 
+LAST = ("-1", "-1:")  # indices of a sequence's last position
+
 
 def tree_of(file: str) -> ast.Module | None:
     """The syntax tree of a file; None if it cannot be read."""

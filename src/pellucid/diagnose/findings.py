@@ -104,6 +104,14 @@ class Finding:
             file=file, line=line, text=linecache.getline(file, line).strip(), **facts
         )
 
+    @classmethod
+    def question(
+        cls, file: str, line: int, kind: str, share: float, evidence: str = ""
+    ) -> Finding:
+        """Asks the run of the instrumented program about the calls of a line."""
+        facts = {"kind": kind, "share": share, "evidence": evidence, "fix": ""}
+        return cls.at(file, line, **facts, is_question=True)
+
     def lines(self, number: int) -> list[str]:
         """At most four lines of a report."""
         name = Path(self.file).name

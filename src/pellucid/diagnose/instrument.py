@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pellucid.diagnose.patterns import MODULES
+
 AGAIN = "__pellucid_again__"
 # Methods called for an effect, or for what takes no time.
 _EFFECTS = (
     *("append", "backward", "step", "zero_grad", "update", "pop", "put", "get", "next"),
     *("item", "tolist", "numpy", "cpu", "detach", "format", "size", "read", "view"),
 )
-_MODULES = ("torch", "pellucid", "nn", "F", "np", "numpy", "math", "functional")
 _OF_FRAMES = ("super", "locals", "vars", "eval", "exec")  # not within a lambda
 _OPAQUE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -183,7 +184,7 @@ def _root(node: ast.expr) -> str | None:
 
 def _chain(node: ast.expr, bound: frozenset[str]) -> Iterator[str]:
     root = _root(node)
-    if root is not None and root not in bound and root not in _MODULES:
+    if root is not None and root not in bound and root not in MODULES:
         yield ast.unparse(node)
 
 

@@ -35,7 +35,9 @@ _OPERATORS = {
     ast.Pow: "pow",
 }
 _NONE: Mapping[ast.expr, ast.expr] = MappingProxyType({})
-_MODULES = ("torch", "F", "nn", "functional", "linalg", "special", "pellucid")
+# How programs name modules of functions.
+TORCH_MODULES = ("torch", "F", "nn", "functional", "linalg", "special", "pellucid")
+MODULES = (*TORCH_MODULES, "np", "numpy", "math")
 
 
 @dataclass
@@ -121,7 +123,7 @@ def _canonical(node: ast.AST) -> tuple[str, list[ast.AST]]:
     if isinstance(node, ast.Tuple):
         return "tuple", list(node.elts)
     if isinstance(node, ast.Attribute):
-        is_module = ast.unparse(node.value).rpartition(".")[2] in _MODULES
+        is_module = ast.unparse(node.value).rpartition(".")[2] in TORCH_MODULES
         return ("", []) if is_module else (_same(node.attr), [node.value])
     if isinstance(node, ast.Call):
         return _of_call(node)
@@ -138,7 +140,7 @@ def _of_call(node: ast.Call) -> tuple[str, list[ast.AST]]:
     if isinstance(function, ast.Attribute):
         name = function.attr
         owner = ast.unparse(function.value).rpartition(".")[2]
-        if owner not in _MODULES:
+        if owner not in TORCH_MODULES:
             values = [function.value, *values]
     elif isinstance(function, ast.Name):
         name = function.id

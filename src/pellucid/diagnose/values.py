@@ -47,6 +47,19 @@ class Answer:
     parts: list[float] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Call:
+    """Of the expression ``number``: the objects ``given`` to it, their fingerprints
+    (``source``), and what it returned after ``took`` seconds.
+    """
+
+    number: int
+    given: Any
+    source: tuple[Any, ...]
+    result: Any
+    took: float
+
+
 class Enough(BaseException):
     """Ends the run."""
 
@@ -92,7 +105,7 @@ class Values:
             raise Enough
         try:
             given = inputs()
-            source = tuple(self._print(value) for value in given)
+            source = tuple(self._fingerprint(value) for value in given)
         except Exception:  # a name that is not bound yet, or a property that fails
             given, source = (), (None,)
         owned, start = self._own, time.perf_counter()
@@ -105,71 +118,55 @@ class Values:
             self._running.pop()
         end, cpu = time.perf_counter(), time.thread_time()
         took = end - start - (self._own - owned - (start - begin))
-        self._remember(number, answer, given, source, result, took)
+        self._remember(answer, _Call(number, given, source, result, took))
         self._own += time.perf_counter() - end
         self._own_cpu += time.thread_time() - cpu
         return result
 
-    def _remember(
-        self,
-        number: int,
-        answer: Answer,
-        given: Any,
-        source: tuple[Any, ...],
-        result: Any,
-        took: float,
-    ) -> None:
+    def _remember(self, answer: Answer, call: _Call) -> None:
         answer.calls += 1
-        answer.total += took
-        self.times.setdefault(number, []).append(took)
-        answer.kinds += {type(v).__name__ for v in given} - {*answer.kinds}
+        answer.total += call.took
+        self.times.setdefault(call.number, []).append(call.took)
+        answer.kinds += {type(v).__name__ for v in call.given} - {*answer.kinds}
         answer.outer += [n for n in self._running if n not in answer.outer]
-        inputs = self._inputs.setdefault(number, set())
-        inputs.add(source)
+        inputs = self._inputs.setdefault(call.number, set())
+        inputs.add(call.source)
         answer.inputs = len(inputs)
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
-        if None in source or not _holds_values(result):
+        if None in call.source or not _holds_values(call.result):
             return
-        made = self._print(result)
+        made = self._fingerprint(call.result)
         if made is None:
             return
-        seen = self._seen.setdefault(number, set())
-        objects = self._objects.setdefault(number, set())
-        objects.add(tuple(v if isinstance(v, _PLAIN) else id(v) for v in given))
+        seen = self._seen.setdefault(call.number, set())
+        objects = self._objects.setdefault(call.number, set())
+        objects.add(tuple(v if isinstance(v, _PLAIN) else id(v) for v in call.given))
         answer.objects = len(objects)
-        if (source, made) in seen:
+        if (call.source, made) in seen:
             answer.again += 1
-            answer.seconds += took
+            answer.seconds += call.took
             return
-        seen.add((source, made))
+        seen.add((call.source, made))
         answer.sources = len(seen)
-        self._compare_rows(number, answer, given, source, result, took)
+        self._compare_rows(answer, call)
 
-    def _compare_rows(
-        self,
-        number: int,
-        answer: Answer,
-        given: Any,
-        source: tuple[Any, ...],
-        result: Any,
-        took: float,
-    ) -> None:
+    def _compare_rows(self, answer: Answer, call: _Call) -> None:
         """Of a module's call on a batch."""
-        place = _batch_of(given, result)
+        place = _batch_of(call.given, call.result)
         if place is None:
             return
-        others = (*source[:place], *source[place + 1 :])
-        rows = given[place].detach().numpy(force=True)
-        seen = self._rows.setdefault(number, set())
+        others = (*call.source[:place], *call.source[place + 1 :])
+        rows = call.given[place].detach().numpy(force=True)
+        seen = self._rows.setdefault(call.number, set())
         keys = [(others, zlib.crc32(row.tobytes())) for row in rows]
         again = sum(key in seen for key in keys)
         seen.update(keys)
         answer.rows += len(keys)
         answer.rows_again += again
-        answer.row_seconds += took * again / max(len(keys), 1)
+        answer.row_seconds += call.took * again / max(len(keys), 1)
 
-    def _print(self, value: Any, depth: int = _DEPTH) -> Any:
+    def _fingerprint(self, value: Any, depth: int = _DEPTH) -> Any:
         """A hashable that is equal for equal contents; None if there is none."""
         import numpy as np
 
@@ -178,37 +175,37 @@ class Values:
         if value is None or isinstance(value, _PLAIN):
             return type(value).__name__, value
         if isinstance(value, torch.Tensor):
-            return self._print_of_tensor(value)
+            return self._fingerprint_of_tensor(value)
         if isinstance(value, np.ndarray):
             return "array", value.shape, str(value.dtype), _hashed(value)
         if depth == 0:
             return "object", id(value)
         if isinstance(value, torch.nn.Module):
-            return self._print_of_module(value)
+            return self._fingerprint_of_module(value)
         if isinstance(value, types.MethodType | types.BuiltinMethodType):
-            own = self._print(value.__self__, depth - 1)
+            own = self._fingerprint(value.__self__, depth - 1)
             return None if own is None else (value.__name__, own)
         if isinstance(value, dict | list | tuple):
-            return self._print_of_items(value, depth)
+            return self._fingerprint_of_items(value, depth)
         if isinstance(value, types.FunctionType | types.ModuleType | type):
             return "object", id(value)
         if hasattr(value, "__dict__"):
-            return self._print_of_items(vars(value), depth)
+            return self._fingerprint_of_items(vars(value), depth)
         return "object", id(value)
 
-    def _print_of_items(self, value: Any, depth: int) -> Any:
+    def _fingerprint_of_items(self, value: Any, depth: int) -> Any:
         if len(value) > _ITEMS:
             return None
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        prints = tuple((str(k), self._print(v, depth - 1)) for k, v in items)
+        prints = tuple((str(k), self._fingerprint(v, depth - 1)) for k, v in items)
         return None if any(p is None for _, p in prints) else prints
 
-    def _print_of_module(self, module: Any) -> Any:
+    def _fingerprint_of_module(self, module: Any) -> Any:
         tensors = [*module.parameters(), *module.buffers()]
         modes = tuple(inner.training for inner in module.modules())
-        return "module", modes, tuple(self._print_of_tensor(t) for t in tensors)
+        return "module", modes, tuple(self._fingerprint_of_tensor(t) for t in tensors)
 
-    def _print_of_tensor(self, tensor: Any) -> Any:
+    def _fingerprint_of_tensor(self, tensor: Any) -> Any:
         known = self._tensors.get(id(tensor))
         version = tensor._version if not tensor.is_inference() else -1
         if known is not None and known[0]() is tensor and known[1] == version >= 0:

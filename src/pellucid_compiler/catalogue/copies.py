@@ -108,16 +108,3 @@ def fill_tensor(x, value):
 def zero(x):
     """Zero in every element."""
     return cast(0, x.dtype)
-
-
-@pointwise(
-    "_pin_memory(Tensor self, Device? device=None) -> Tensor",
-    inplace=False,
-    out=False,
-    method=False,
-    function=False,
-    rare=True,
-)
-def pin_memory(x, device):
-    """A copy of x: pinning matters only to accelerators."""
-    return x

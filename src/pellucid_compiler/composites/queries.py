@@ -188,6 +188,17 @@ def pin_memory(x, device):
     return framework_module("_C")._pin_memory(x)
 
 
+@composite(
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor",
+    method=False,
+    function=False,
+    seen=True,
+)
+def pin_memory_by_op(x, device):
+    """``pin_memory``, as modes see it."""
+    return framework_module("_C")._pin_memory(x)
+
+
 @composite("is_pinned(Tensor self, Device? device=None) -> bool", **_IN_OPS)
 def is_pinned(x, device):
     """Whether the memory is page-locked for an accelerator."""

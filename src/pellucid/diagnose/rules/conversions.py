@@ -28,9 +28,7 @@ def find(facts: Facts) -> list[Finding]:
     if share < _ASKED:
         return []
     return [
-        Finding.at(
-            file, line, kind="data", evidence="", fix="", share=share, is_question=True
-        )
+        Finding.question(file, line, "data", share)
         for file in facts.files
         for line in _lines(file)
     ]

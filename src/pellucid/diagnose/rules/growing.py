@@ -5,6 +5,7 @@ nothing reads it as a whole, or only reduced to numbers.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding
@@ -54,15 +55,26 @@ def _finding(name: str, entry: Held, place: Keeping, is_reduced: bool) -> Findin
 
 def _is_reduced(facts: Facts, name: str) -> bool:
     """Whether a program reads the values of a container, all of them as numbers."""
-    reads: list[bool] = []
+    reads = [_reads_numbers(*read) for read in _reads(facts, name)]
+    return bool(reads) and all(reads)
+
+
+def _is_read(facts: Facts, name: str) -> bool:
+    """Whether a program reads a container other than by single items and its length."""
+    return any(True for _ in _reads(facts, name))
+
+
+def _reads(facts: Facts, name: str) -> Iterator[tuple[ast.AST, dict[int, ast.AST]]]:
+    """Nodes that read a container other than by single items and its length, each with
+    the parents of all nodes of its file.
+    """
     for file in facts.files:
         tree = tree_of(file)
         parents = _parents(tree)
         for node in ast.walk(tree) if tree else ():
             parent = parents.get(id(node))
             if _is_named(node, name) and not _is_of_items(node, parent):  # type: ignore[arg-type]
-                reads.append(_reads_numbers(node, parents))
-    return bool(reads) and all(reads)
+                yield node, parents
 
 
 def _reads_numbers(node: ast.AST, parents: dict[int, ast.AST]) -> bool:
@@ -114,18 +126,6 @@ def _parents(tree: ast.Module | None) -> dict[int, ast.AST]:
         for outer in (ast.walk(tree) if tree else ())
         for inner in ast.iter_child_nodes(outer)
     }
-
-
-def _is_read(facts: Facts, name: str) -> bool:
-    """Whether a program reads a container other than by single items and its length."""
-    for file in facts.files:
-        tree = tree_of(file)
-        parents = _parents(tree)
-        for node in ast.walk(tree) if tree else ():
-            parent = parents.get(id(node))
-            if _is_named(node, name) and not _is_of_items(node, parent):  # type: ignore[arg-type]
-                return True
-    return False
 
 
 def _is_named(node: ast.AST, name: str) -> bool:

@@ -20,15 +20,7 @@ _JOINS = ("cat", "concat", "concatenate", "append", "hstack", "vstack", "extend"
 def find(facts: Facts) -> list[Finding]:
     """Questions: calls of methods that read what other methods extend."""
     return [
-        Finding.at(
-            file,
-            line,
-            kind="waste",
-            evidence="",
-            fix="",
-            share=_ASKED,
-            is_question=True,
-        )
+        Finding.question(file, line, "waste", _ASKED)
         for file in facts.files
         for line in _lines(file)
     ]

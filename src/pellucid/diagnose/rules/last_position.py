@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import replaced_nodes, tree_of
+from pellucid.diagnose.edits import LAST, replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
 _SHARE = 0.1
-_LAST = ("-1", "-1:")
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -71,7 +70,7 @@ def _read_last(tree: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
             parts = [ast.unparse(part) for part in node.slice.elts]
-            if parts[:1] == [":"] and len(parts) > 1 and parts[1] in _LAST:
+            if parts[:1] == [":"] and len(parts) > 1 and parts[1] in LAST:
                 yield node.value
 
 

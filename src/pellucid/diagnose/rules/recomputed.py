@@ -50,15 +50,7 @@ def find(facts: Facts) -> list[Finding]:
     asked = [p for p in shares if p[1] and shares[p] >= _ASKED and _runs_again(*p)]
     asked.sort(key=lambda place: -shares[place])
     return [
-        Finding.at(
-            file,
-            line,
-            kind="waste",
-            evidence="",
-            fix="",
-            share=shares[file, line],
-            is_question=True,
-        )
+        Finding.question(file, line, "waste", shares[file, line])
         for file, line in asked[:_MOST]
     ]
 

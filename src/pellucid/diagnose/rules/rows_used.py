@@ -29,17 +29,7 @@ def find(facts: Facts) -> list[Finding]:
         place = next((p for f in facts.files for p in _lines_of(f, rows)), None)
         if share >= _SHARE and place is not None:
             file, line = place
-            findings.append(
-                Finding.at(
-                    file,
-                    line,
-                    kind="waste",
-                    evidence=str(rows),
-                    fix="",
-                    share=share,
-                    is_question=True,
-                )
-            )
+            findings.append(Finding.question(file, line, "waste", share, str(rows)))
     return findings
 
 

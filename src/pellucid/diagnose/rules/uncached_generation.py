@@ -9,15 +9,14 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
-from pellucid.diagnose.edits import is_loop, tree_of
+from pellucid.diagnose.edits import LAST, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.patterns import MODULES
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _LENGTHS = 0.15, 5
 _JOINS = ("cat", "concat", "concatenate", "hstack")
 _EXTENDS = ("append", "extend")
-_LAST = ("-1", "-1:")
-_MODULES = ("torch.", "F.", "nn.", "np.", "math.")
 _PAST = ("past", "cache", "state", "memory", "kv")
 
 
@@ -75,7 +74,7 @@ def _growing_calls(file: str) -> Iterator[tuple[ast.stmt, ast.Call, str]]:
             for call in ast.walk(statement):
                 if isinstance(call, ast.Call) and _is_model(call):
                     given = {n for a in call.args for n in _names(a)} & names
-                    if given and not any(_is_step(a) for a in call.args):
+                    if given and not any(_reads_last(a) for a in call.args):
                         yield statement, call, min(given)
                         break
 
@@ -102,7 +101,7 @@ def _reads_last(node: ast.AST) -> bool:
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return any(ast.unparse(part) in _LAST for part in parts)
+    return any(ast.unparse(part) in LAST for part in parts)
 
 
 def _is_model(call: ast.Call) -> bool:
@@ -110,12 +109,7 @@ def _is_model(call: ast.Call) -> bool:
     name = ast.unparse(call.func)
     last = name.rpartition(".")[2]
     is_other = last in (*_EXTENDS, "join") or hasattr(builtins, last)
-    return not name.startswith(_MODULES) and not is_other
-
-
-def _is_step(argument: ast.expr) -> bool:
-    """Whether only the last positions are given: ``ids[:, -1:]``."""
-    return _reads_last(argument)
+    return name.partition(".")[0] not in MODULES and not is_other
 
 
 def _names(node: ast.AST) -> set[str]:
