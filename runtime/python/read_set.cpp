@@ -228,6 +228,20 @@ bool ReadSet::holds() {
   return std::ranges::all_of(wordless_, [&](uint32_t number) { return is_same_entry(entries_[number]); });
 }
 
+bool ReadSet::holds_objects() const {
+  const auto is_plain = [](PyObject* part) {
+    return part && (part == Py_None || PyBool_Check(part) || PyLong_CheckExact(part) || PyFloat_CheckExact(part) ||
+                    PyUnicode_CheckExact(part));
+  };
+  const auto holds = [&](const Object& known, const Object& now) {
+    return is_same(known.get(), now.get()) || is_plain(known.get());
+  };
+  return std::ranges::all_of(entries_, [&](const Entry& entry) {
+    return is_same_entry(entry) ||
+           (entry.kind != Kind::Type && std::ranges::equal(entry.parts, parts_of(entry), holds));
+  });
+}
+
 std::string ReadSet::describe(const Entry& entry) {
   PyObject* const object = entry.object.get();
   const auto text = [](PyObject* shown) { return std::string(PyUnicode_AsUTF8(own(PyObject_Repr(shown)).get())); };

@@ -25,6 +25,8 @@ class ReadSet {
 
   // Whether all entries are unchanged. Stores the new words of entries that turn out to be unchanged.
   bool holds();
+  // Whether it holds, or only numbers, strings and None have changed: then no known object was replaced.
+  bool holds_objects() const;
   // A description of the first difference, for messages.
   std::string difference();
   int traverse(visitproc visit, void* arg) const;

@@ -1,8 +1,10 @@
 #include "python/replays.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 
 #include "autograd/op_node.h"
 #include "python/function_protocol.h"
@@ -48,10 +50,12 @@ struct ReplayObject {
   PyObject_HEAD std::unique_ptr<Replay> replay;
   std::optional<ReadSet> reads;
   std::vector<GivenArgument> arguments;
+  Object names;  // of the last arguments, a tuple; null: all are positional
   std::vector<MadeResult> made;
   Output output;
   record::Recomputed recomputed;
   long long runs;
+  uint32_t misses;  // calls whose read set was another one
 };
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
@@ -105,11 +109,17 @@ PyObject* begin(PyObject*, PyObject* args) {
 // Describes the results of the captured call.
 class Outputs {
  public:
-  explicit Outputs(Begun& call) : begun_(call), capture_(*call.capture) {}
+  // `known`: a list of containers that existed before the call.
+  Outputs(Begun& call, PyObject* known) : begun_(call), capture_(*call.capture) {
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(known); ++k) known_.insert(PyList_GET_ITEM(known, k));
+  }
   std::vector<MadeResult> made;
 
   Output describe(PyObject* object) {
     if (is_tensor(object)) return describe_tensor(object);
+    const bool is_container = PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
+    if (known_.contains(object)) return existing(object);
+    if (is_container && !containers_.insert(object).second) capture_.fail("the call returns a container twice");
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       Output output{PyTuple_CheckExact(object) ? Output::Kind::Tuple : Output::Kind::List};
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k)
@@ -120,9 +130,7 @@ class Outputs {
     const bool is_constant = object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
                              PyLong_CheckExact(object) || PyUnicode_CheckExact(object);
     if (!is_constant) capture_.fail(std::string("the call returns an object of ") + Py_TYPE(object)->tp_name);
-    Output output{Output::Kind::Object};
-    output.object = Object::borrow(object);
-    return output;
+    return existing(object);
   }
 
   std::vector<Slot> outliving_slots() const {
@@ -132,6 +140,12 @@ class Outputs {
   }
 
  private:
+  static Output existing(PyObject* object) {
+    Output output{Output::Kind::Object};
+    output.object = Object::borrow(object);
+    return output;
+  }
+
   Output describe_dict(PyObject* object) {
     Output output{Output::Kind::Dict};
     output.object = own(PySequence_Tuple(object));
@@ -145,18 +159,14 @@ class Outputs {
 
   Output describe_tensor(PyObject* object) {
     TensorImpl& tensor = *tensor_of(object);
-    Output output{Output::Kind::Object};
     uint32_t number;
     if (capture_.is_argument(tensor, number)) {
-      output.kind = Output::Kind::Argument;
+      Output output{Output::Kind::Argument};
       output.number = argument_number(number);
       return output;
     }
-    if (capture_.is_held(tensor, number)) {
-      output.object = Object::borrow(object);
-      return output;
-    }
-    output.kind = Output::Kind::Made;
+    if (capture_.is_held(tensor, number)) return existing(object);
+    Output output{Output::Kind::Made};
     const auto known = std::ranges::find(made, object, &MadeResult::object);
     output.number = static_cast<uint32_t>(known - made.begin());
     if (known != made.end()) return output;
@@ -190,6 +200,7 @@ class Outputs {
 
   Begun& begun_;
   Capture& capture_;
+  std::unordered_set<PyObject*> known_, containers_;
 };
 
 // Fails the capture unless every tensor that gets a gradient is in `held`, is a result, or does not outlive the call.
@@ -203,17 +214,20 @@ void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const
       }
 }
 
-// _end_call_capture(result, reads, handles_errors) -> a Replay, or a str that says why there is none.
+// _end_call_capture(result, names, reads, known, handles_errors) -> a Replay, or a str that says why there is none.
+// `names`: of the last arguments; `known`: the containers of the read set.
 PyObject* end(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *result, *reads;
+    PyObject *result, *names, *reads, *known;
     int handles_errors;
-    if (!PyArg_ParseTuple(args, "OOp:_end_call_capture", &result, &reads, &handles_errors)) return nullptr;
+    if (!PyArg_ParseTuple(args, "OO!OO!p:_end_call_capture", &result, &PyTuple_Type, &names, &reads, &PyList_Type,
+                          &known, &handles_errors))
+      return nullptr;
     if (!begun) raise(ErrorKind::Runtime, "nothing is captured");
     const std::unique_ptr<Begun> ended = std::move(begun);
     Capture& capture = *ended->capture;
     if (const char* reason = ended->conditions->broken_by_call()) capture.fail(reason);
-    Outputs outputs(*ended);
+    Outputs outputs(*ended, known);
     Output output = outputs.describe(result);
     record::Recipe recipe = capture.finish(outputs.outliving_slots());
     check_gradients(recipe, outputs, ended->conditions->held(), capture);
@@ -224,6 +238,7 @@ PyObject* end(PyObject*, PyObject* args) {
     auto* made = as_replay(object.get());
     new (&made->reads) std::optional<ReadSet>(ReadSet(reads));
     new (&made->arguments) std::vector<GivenArgument>(std::move(ended->given));
+    new (&made->names) Object(PyTuple_GET_SIZE(names) ? Object::borrow(names) : Object());
     new (&made->made) std::vector<MadeResult>(std::move(outputs.made));
     new (&made->output) Output(std::move(output));
     // Last: the garbage collector skips an object until its content is complete.
@@ -275,18 +290,27 @@ bool is_traced() {
   return state->c_tracefunc || state->c_profilefunc;
 }
 
-// Ends a run, also if it throws.
-struct BusyScope {
-  const Replay& replay;
-  ~BusyScope() { replay.end(); }
+// While it exists, no other thread uses the replay, nor does a finalizer drop it. `is_begun`: whether it was free.
+class BusyScope {
+ public:
+  explicit BusyScope(ReplayObject& self)
+      : self_(self), held_(Object::borrow(reinterpret_cast<PyObject*>(&self))), is_begun(self.replay->begin()) {}
+  ~BusyScope() {
+    if (is_begun && self_.replay) self_.replay->end();
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  ReplayObject& self_;
+  const Object held_;
+
+ public:
+  const bool is_begun;
 };
 
 PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* const> tensors) {
-  const Replay& replay = *self.replay;
-  if (!replay.begin()) return nullptr;
-  const BusyScope busy{replay};
-  Object held = Object::borrow(reinterpret_cast<PyObject*>(&self));
-  Replay::Run run(replay, tensors);
+  Replay::Run run(*self.replay, tensors);
   try {
     run.run();
   } catch (const Error& error) {
@@ -305,9 +329,36 @@ PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* c
   return build(self.output, pointers, args);
 }
 
-PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count) {
+// Drops all references; the replay fits no call afterwards.
+int clear(PyObject* object) {
+  ReplayObject& self = *as_replay(object);
+  const auto replay = std::move(self.replay);
+  const auto reads = std::exchange(self.reads, std::nullopt);
+  const auto arguments = std::move(self.arguments);
+  const Object names = std::move(self.names);
+  const auto made = std::move(self.made);
+  const Output output = std::move(self.output);
+  return 0;
+}
+
+// A replay, which is busy, does not extend the lives of objects that the program has replaced.
+void drop_if_replaced(ReplayObject& self) {
+  if (!self.reads->holds_objects()) clear(reinterpret_cast<PyObject*>(&self));
+}
+
+// Whether a call names the same arguments in the same order.
+bool same_names(PyObject* known, PyObject* names) {
+  const Py_ssize_t count = names ? PyTuple_GET_SIZE(names) : 0;
+  if ((known ? PyTuple_GET_SIZE(known) : 0) != count) return false;
+  for (Py_ssize_t k = 0; k < count; ++k)
+    if (!is_same(PyTuple_GET_ITEM(known, k), PyTuple_GET_ITEM(names, k))) return false;
+  return true;
+}
+
+// `args`: `count` arguments, the last of which have the `names`.
+PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   constexpr size_t kMost = 32;
-  if (!self.replay) return nullptr;
+  if (!self.replay || !same_names(self.names.get(), names)) return nullptr;
   if (static_cast<size_t>(count) != self.arguments.size() || self.replay->conditions().num_arguments() > kMost)
     return nullptr;
   TensorImpl* tensors[kMost];
@@ -323,17 +374,26 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
     }
   }
   const record::Conditions& conditions = self.replay->conditions();
-  if (!conditions.allow({tensors, num_tensors}) || !gradients_are_bare(conditions.held()) ||
-      !self.replay->is_current() || !self.reads->holds())
+  if (!conditions.allow({tensors, num_tensors}) || !gradients_are_bare(conditions.held()) || !self.replay->is_current())
     return nullptr;
+  const BusyScope busy(self);
+  if (!busy.is_begun) return nullptr;
+  if (!self.reads->holds()) {
+    // Looks for replaced objects ever more rarely: a program may alternate between two states.
+    constexpr uint32_t kLongest = 1024;
+    if (const uint32_t misses = ++self.misses; std::has_single_bit(misses) || misses % kLongest == 0)
+      drop_if_replaced(self);
+    return nullptr;
+  }
   return run(self, args, {tensors, num_tensors});
 }
 
-// replay.run(args): the call's result in a tuple; None if the replay does not fit the call.
-PyObject* run_alone(PyObject* self, PyObject* args) {
+// replay.run(args, names): the call's result in a tuple; None if the replay does not fit the call.
+PyObject* run_alone(PyObject* self, PyObject* given) {
   return guarded([&]() -> PyObject* {
-    if (!PyTuple_CheckExact(args)) raise(ErrorKind::Type, "Replay.run() takes a tuple of arguments");
-    PyObject* result = try_replay(*as_replay(self), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args));
+    PyObject *args, *names;
+    if (!PyArg_ParseTuple(given, "O!O!:run", &PyTuple_Type, &args, &PyTuple_Type, &names)) return nullptr;
+    PyObject* result = try_replay(*as_replay(self), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), names);
     if (!result) return none();
     Object owned = Object::steal(result);
     return PyTuple_Pack(1, owned.get());
@@ -343,8 +403,20 @@ PyObject* run_alone(PyObject* self, PyObject* args) {
 // replay.difference(): the first difference of the read set, or None.
 PyObject* difference(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    ReadSet& reads = *as_replay(self)->reads;
-    return reads.holds() ? none() : checked(PyUnicode_FromString(reads.difference().c_str()));
+    ReplayObject& known = *as_replay(self);
+    if (!known.reads) return checked(PyUnicode_FromString("an object that was replaced"));
+    return known.reads->holds() ? none() : checked(PyUnicode_FromString(known.reads->difference().c_str()));
+  });
+}
+
+// replay.drop_if_replaced(): drops all references if an object of the read set was replaced.
+PyObject* drop_replaced(PyObject* self, PyObject*) {
+  return guarded([&] {
+    ReplayObject& known = *as_replay(self);
+    if (!known.replay) return none();
+    const BusyScope busy(known);
+    if (busy.is_begun) drop_if_replaced(known);
+    return none();
   });
 }
 
@@ -354,12 +426,13 @@ PyObject* same_as(PyObject* self, PyObject* other) {
       [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
 }
 
-// replay.facts(): (ops, actions, compared objects, runs, joined ops, bytes of their block)
+// replay.facts(): (ops, actions, compared objects, runs, joined ops, bytes of their block); only runs if it was dropped
 PyObject* facts(PyObject* self, PyObject*) {
   return guarded([&] {
     const ReplayObject& known = *as_replay(self);
-    const auto& actions = known.replay->recipe().actions;
     Object ops = own(PyList_New(0));
+    if (!known.replay) return checked(Py_BuildValue("(OiiLii)", ops.get(), 0, 0, known.runs, 0, 0));
+    const auto& actions = known.replay->recipe().actions;
     for (const record::Action& action : actions)
       if (action.op) checked(PyList_Append(ops.get(), to_string(action.op->qualified_name).get()));
     const record::Program* program = known.replay->program();
@@ -405,17 +478,6 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   return self.reads ? self.reads->traverse(visit, arg) : 0;
 }
 
-// Drops all references; the replay fits no call afterwards.
-int clear(PyObject* object) {
-  ReplayObject& self = *as_replay(object);
-  const auto replay = std::move(self.replay);
-  const auto reads = std::exchange(self.reads, std::nullopt);
-  const auto arguments = std::move(self.arguments);
-  const auto made = std::move(self.made);
-  const Output output = std::move(self.output);
-  return 0;
-}
-
 void deallocate(PyObject* object) {
   PyObject_GC_UnTrack(object);
   clear(object);
@@ -423,6 +485,7 @@ void deallocate(PyObject* object) {
   self.replay.~unique_ptr();
   self.reads.~optional();
   self.arguments.~vector();
+  self.names.~Object();
   self.made.~vector();
   self.output.~Output();
   Py_TYPE(object)->tp_free(object);
@@ -458,8 +521,9 @@ PyObject* reads_difference(PyObject* self, PyObject*) {
 }
 
 PyMethodDef replay_methods[] = {
-    {"run", run_alone, METH_O, "run(args): the result in a tuple; None: Python must run the call."},
+    {"run", run_alone, METH_VARARGS, "run(args, names): the result in a tuple; None: Python must run the call."},
     {"difference", difference, METH_NOARGS, "The first difference of Python's objects, or None."},
+    {"drop_if_replaced", drop_replaced, METH_NOARGS, "Drops all references if an object that it reads was replaced."},
     {"same_as", same_as, METH_O, "Whether another replay has the same actions on the same tensors."},
     {"facts", facts, METH_NOARGS, "(ops, actions, compared objects, runs, joined ops, bytes of their block)"},
     {"recompute", recompute, METH_O, "recompute(memory_budget): recomputes results to need less memory."},
@@ -473,7 +537,7 @@ PyMethodDef reads_methods[] = {
 PyMethodDef functions[] = {
     {"_begin_call_capture", begin, METH_VARARGS, "_begin_call_capture(arguments, held): begins to capture a call."},
     {"_end_call_capture", end, METH_VARARGS,
-     "_end_call_capture(result, reads, handles_errors): a Replay, or why there is none."},
+     "_end_call_capture(result, names, reads, known, handles_errors): a Replay, or why there is none."},
     {"_abort_call_capture", abort, METH_NOARGS, "Discards the capture."},
     {},
 };
@@ -481,12 +545,12 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  if (keywords && PyTuple_GET_SIZE(keywords)) return nullptr;
   if (is_traced() || function_modes_active()) return nullptr;
   return guarded([&]() -> PyObject* {
+    if (keywords) count += PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
       ReplayObject& replay = *as_replay(PyTuple_GET_ITEM(replays, k));
-      if (PyObject* result = try_replay(replay, args, count)) return result;
+      if (PyObject* result = try_replay(replay, args, count, keywords)) return result;
     }
     return nullptr;
   });

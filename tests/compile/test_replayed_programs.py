@@ -171,19 +171,38 @@ def test_registering_with_an_abstract_class_is_noticed():
     assert replay.facts()[3] == runs
 
 
-def test_what_a_weak_reference_refers_to_is_read():
-    class Settings:
-        scale = 2.0
+class Scale:
+    scale = 2.0
 
-    settings = Settings()
+
+def test_what_a_weak_reference_refers_to_is_read():
+    settings = Scale()
     reference, x = weakref.ref(settings), torch.randn(3)
 
     def scaled():
-        return (torch.tanh(x) * reference().scale + 1 - x) * 2 - 1 + x
+        scale = reference().scale if settings else 1.0
+        return (torch.tanh(x) * scale + 1 - x) * 2 - 1 + x
 
     compiled = torch.compile(scaled, options={"replay": "always"})
     for _ in range(8):
         assert torch.equal(compiled(), scaled())
     assert compiled._pellucid_compilation.replays
     settings.scale = 3.0
+    assert torch.equal(compiled(), scaled())
+
+
+def test_a_weak_reference_stays_weak():
+    settings = [Scale()]
+    reference, x = weakref.ref(settings[0]), torch.randn(3)
+
+    def scaled():
+        scale = 1.0 if reference() is None else reference().scale
+        return (torch.tanh(x) * scale + 1 - x) * 2 - 1 + x
+
+    compiled = torch.compile(scaled, options={"replay": "always"})
+    for _ in range(8):
+        assert torch.equal(compiled(), scaled())
+    assert "weak reference" in compiled._pellucid_compilation.replayer.reason
+    settings.clear()
+    assert reference() is None
     assert torch.equal(compiled(), scaled())

@@ -184,7 +184,7 @@ def test_a_replay_is_timed_when_it_is_prepared(monkeypatch, time_of_replay):
     replayer, timed = None, []
 
     def add(trial, time, *, without):
-        runs = 0 if without else replayer._candidate.facts()[3]
+        runs = 0 if without else replayer._attempt.candidate.facts()[3]
         is_prepared = without or runs > 3  # the first runs prepare and join its ops
         timed.append(without)
         time = 100 if without else time_of_replay if is_prepared else 1000

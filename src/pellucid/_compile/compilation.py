@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from pellucid import _C
 from pellucid._compile import background, state
-from pellucid._compile.replays import Replayer
+from pellucid._compile.replays import Call, Replayer
 from pellucid._compile.settings import Settings
 from pellucid._compile.trial import Trial, working_time
 
@@ -80,8 +80,8 @@ class Compilation(_C.CompilationBase):
         if self.events is None:
             return self._run_watched(fn, args, kwargs)
         replayer = self.replayer
-        if replayer and not kwargs and _C._region_depth() == 0 and replayer.wants():
-            return replayer.run(fn, args)
+        if replayer and _C._region_depth() == 0 and replayer.wants(self):
+            return replayer.run(self, Call(fn, args, kwargs))
         trial = self.trial
         if trial and trial.is_without_region() and _C._region_depth() == 0:
             return self._run_without_region(trial, fn, args, kwargs)
@@ -116,7 +116,7 @@ class Compilation(_C.CompilationBase):
         self.events = []
         settings = self.settings
         if settings.backend == "inductor" and settings.replays != "never":
-            self.replayer = Replayer(self)
+            self.replayer = Replayer(settings)
         outermost = _C._region_depth() == 0
         _C._enter_region(settings.fullgraph)
         if outermost:
@@ -186,10 +186,10 @@ class Compilation(_C.CompilationBase):
 
     def _leave_alone(self) -> None:
         self.region_lost = True
-        if self.replayer and self.replayer.is_looking():
-            return
         self.left = self.pause
         self.pause = min(2 * self.pause, _LONGEST_PAUSE)
+        if self.replayer:
+            self.left = self.replayer.spare(self.left)
 
 
 def _is_disabled() -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import dataclasses
 import dis
 import functools
 import gc
@@ -19,7 +20,7 @@ import itertools
 import sys
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ import pellucid
 import pellucid_compiler
 from pellucid import _C, Tensor
 from pellucid._compile.tensor_members import QUERIES, TENSOR_PROPERTIES, is_op
-from pellucid._package.lazy import LazyValue
+from pellucid._package.lazy import LazyModule, LazyValue
 
 # C functions whose results depend only on their arguments. They may change lists and
 # dicts among these: changes of the read set are detected.
@@ -57,6 +58,7 @@ _RUNTIME: Final = frozenset(
         *("_torch_dispatch_modes", "_pre_dispatch_modes"),
     )
 )
+_OF_ANALYSIS: Final = (sys.getprofile, sys.setprofile, _C._begin_call_capture)
 _CONTEXTS: Final = (
     *(pellucid.no_grad, pellucid.enable_grad, pellucid.set_grad_enabled),
     pellucid.inference_mode,
@@ -138,7 +140,8 @@ class Watch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(None)
+        if sys.getprofile() == self._see:  # otherwise the call has set the program's
+            sys.setprofile(None)
         if self._collects:
             gc.enable()
 
@@ -160,7 +163,7 @@ def _is_pure(function: Any) -> bool:
     module = getattr(function, "__module__", None)
     owner = getattr(function, "__self__", None)
     name = function.__name__
-    if function is sys.setprofile or function is _C._begin_call_capture:
+    if function in _OF_ANALYSIS:
         return True
     if isinstance(owner, Tensor):
         return name in QUERIES or name in _COMPARED_METHODS or is_op(name)
@@ -197,12 +200,15 @@ _FOLDERS: Final = tuple(
 
 
 class Reads:
-    """The read set of the functions that ran, from ``roots`` on.
+    """The read set of a call of ``function`` with ``objects`` among its arguments.
 
-    ``entries`` is the argument of ``_C.ReadSet``, ``tensors`` the reachable tensors.
+    ``entries`` is the argument of ``_C.ReadSet``; ``tensors`` and ``containers`` are
+    the reachable ones, and ``unowned`` the objects that only the call refers to.
     """
 
-    def __init__(self, watch: Watch, roots: Iterable[Any]) -> None:
+    def __init__(
+        self, watch: Watch, function: Callable[..., Any], objects: Iterable[Any]
+    ) -> None:
         if watch.refused:
             raise Unreadable(watch.refused)
         self.entries: list[tuple[Any, ...]] = []
@@ -212,8 +218,12 @@ class Reads:
         self._watch = watch
         self._found: dict[int, Any] = {}
         self._waiting: list[Any] = []
+        self._weak: list[Any] = []  # what weak references refer to
         self._ran: set[types.CodeType] = set()
         self._user_names: set[str] = set()
+        self._unread = ["__annotations__", "__doc__", "__weakref__"]
+        if not any(c.co_filename == dataclasses.__file__ for c in watch.codes):
+            self._unread += ["__dataclass_fields__", "__dataclass_params__"]
         self._names: set[str] = {"__getattr__", "forward", "__call__", "__missing__"}
         for code in watch.codes:
             self._check_code(code)
@@ -222,12 +232,25 @@ class Reads:
                 self._user_names.update(code.co_names)
             self._names.update(c for c in code.co_consts if isinstance(c, str))
             self._visit_imports(code)
-        self._waiting += [*roots, *_shared_roots()]
+        self._waiting += [function, *_shared_roots()]
+        self._walk()
+        self.unowned = [
+            o for o in objects if id(o) not in self._found and not _is_plain(o)
+        ]
+        self._waiting += objects
         self._walk()
         self._reach_all_that_ran()
+        if any(id(o) not in self._found for o in self._weak if o is not None):
+            raise Unreadable("it reads an object that only a weak reference leads to")
         self.entries.append(("names", vars(_config()), ("disable",)))
         if watch.asks_abstract_classes:
             self.entries.append(("result", abc.get_cache_token))
+        constants = [c for code in watch.codes for c in code.co_consts]
+        self.containers = [
+            o
+            for o in (*self._found.values(), *constants)
+            if type(o) in (tuple, list, dict)
+        ]
 
     def covers(self, watch: Watch) -> bool:
         """Whether another call ran nothing but what was observed."""
@@ -268,6 +291,8 @@ class Reads:
             self._visit_tensor(found)
         elif kind in _IMMUTABLE:
             return
+        elif kind is LazyModule:
+            return  # nothing of it was read: that would have executed it
         elif kind is LazyValue:
             if found.is_used():  # by the program; otherwise nothing is read through it
                 self._waiting.append(found.__wrapped__)
@@ -300,7 +325,7 @@ class Reads:
         elif issubclass(kind, (staticmethod, classmethod)):
             self._waiting.append(found.__func__)
         elif kind is weakref.ReferenceType:
-            self._waiting.append(found())  # which the read set keeps alive
+            self._weak.append(found())
         elif kind is types.GenericAlias or kind.__module__ in _NEVER_READ:
             return
         elif kind is _CACHED and is_own(found.__wrapped__.__code__):
@@ -389,7 +414,7 @@ class Reads:
             if name in self._names or name.startswith("__"):
                 if isinstance(value, (*_DESCRIPTORS, str)) or name == "__dict__":
                     continue
-                if name in ("__annotations__", "__doc__", "__weakref__"):
+                if name in self._unread:
                     continue
                 if name.startswith("__"):
                     self._check_descriptor(value)
@@ -436,6 +461,13 @@ class Reads:
                     known.add(part)
                     waiting.append(part)
         return known
+
+
+def _is_plain(found: Any) -> bool:
+    """Whether no memory to speak of is reachable from an object."""
+    if type(found) in (tuple, frozenset):
+        return all(map(_is_plain, found))
+    return type(found) in _IMMUTABLE
 
 
 def _is_ours(found: Any) -> bool:

@@ -17,16 +17,17 @@ MODES: Final = (
 )
 
 REPLAYS: Final = ("never", "faster", "always")
+_DEFAULT_REPLAYS: Final = "faster"
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a callable is compiled.
 
-    ``backend`` is a name or a function. The mode "reduce-overhead" replays calls
-    (replays.py) if that is faster; the option "replay" is "never", "faster" or "always"
-    (without timing). Other modes and options select trade-offs that this engine does
-    not have.
+    ``backend`` is a name or a function. Calls are replayed (replays.py) if that is
+    faster; the option "replay" is "never", "faster" or "always" (without timing). The
+    mode "reduce-overhead" replays more. Other modes and options select trade-offs that
+    this engine does not have.
     """
 
     backend: str | Callable[..., Any] = "inductor"
@@ -38,10 +39,16 @@ class Settings:
     @property
     def replays(self) -> str:
         """Which calls run again without Python: "never", "faster" or "always"."""
-        default = "faster" if self.mode == "reduce-overhead" else "never"
-        if memory_budget() < 1:  # only replays recompute results
-            default = "always"
+        # Only replays recompute results.
+        default = _DEFAULT_REPLAYS if memory_budget() >= 1 else "always"
+        if self.mode == "reduce-overhead" and default == "never":
+            default = "faster"
         return str(self.options.get("replay", default))
+
+    @property
+    def keeps_arguments(self) -> bool:
+        """Whether replays may refer to arguments that nothing else keeps alive."""
+        return self.mode == "reduce-overhead" or self.options.get("replay") == "always"
 
     @property
     def takes_graphs(self) -> bool:

@@ -32,10 +32,15 @@ def note_compilation(made: Any) -> None:
         observer.append(made)
 
 
+def in_use() -> list[Any]:
+    """The compilations of all live callables."""
+    return list(_in_use)
+
+
 @contextmanager
 def compilations() -> Iterator[list[Any]]:
     """A scope: lists the live callables and those created inside."""
-    found = list(_in_use)
+    found = in_use()
     _observers.append(found)
     try:
         yield found
