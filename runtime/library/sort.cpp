@@ -110,14 +110,14 @@ struct Sorter {
     });
   }
 
-  // Processes rows in parallel; a block has enough rows to be worth a thread.
+  // Processes rows in parallel, with memory for `held` items each; a block has enough rows to be worth a thread.
   template <class Order>
-  static void over_rows(int64_t rows, int64_t length, Order&& order) {
+  static void over_rows(int64_t rows, int64_t length, int64_t held, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));
     parallel_blocks((rows + per_block - 1) / per_block, [&](int64_t block) {
-      std::vector<KeyAndPlace<Key>> items(length), spare(length);
+      const Workspace<KeyAndPlace<Key>> items(held);
       const int64_t end = std::min((block + 1) * per_block, rows);
-      for (int64_t row = block * per_block; row < end; ++row) order(row, items.data(), spare.data());
+      for (int64_t row = block * per_block; row < end; ++row) order(row, static_cast<Row>(items));
     });
   }
 
@@ -126,16 +126,17 @@ struct Sorter {
       for (int64_t row = 0; row < rows; ++row) sort_long(from + row * length, out + row * length, length);
       return;
     }
-    over_rows(rows, length, [&](int64_t row, Row items, Row spare) {
+    over_rows(rows, length, 2 * length, [&](int64_t row, Row items) {
       load(from + row * length, items, 0, length);
-      sort(items, spare, length);
+      sort(items, items + length, length);
       for (int64_t i = 0; i < length; ++i) out[row * length + i] = items[i].place;
     });
   }
 
   void top_rows(const Key* from, int64_t* out, int64_t rows, int64_t length, int64_t chosen) const {
-    over_rows(rows, length, [&](int64_t row, Row items, Row) {
-      if (chosen <= length / kFew) {
+    const bool few = chosen <= length / kFew;
+    over_rows(rows, length, few ? chosen : length, [&](int64_t row, Row items) {
+      if (few) {
         find_few(from + row * length, items, length, chosen);
       } else {
         load(from + row * length, items, 0, length);

@@ -159,9 +159,8 @@ def multinomial(x, num_samples, replacement, *, generator):
         return keys.topk(num_samples, -1)[1]
     shape = (*weights.shape[:-1], num_samples)
     levels = weights.new_empty(shape, dtype=api.float64).uniform_(generator=generator)
-    reached = weights.cumsum(-1) / totals
-    exceeded = reached[..., None, :-1] < levels[..., None]
-    return exceeded.sum(-1)
+    reached = (weights.cumsum(-1) / totals)[..., :-1].double()
+    return api.searchsorted(reached, levels)
 
 
 def _refuse_draw(x, num_samples):
