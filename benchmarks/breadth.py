@@ -1,8 +1,9 @@
-"""Some 400 single calls over every family of ops, forward and with their gradients.
+"""Some 1,500 single calls over every family of ops, forward and with their gradients.
 
-Each family is a table: name -> (function, shapes of its float32 operands). A case times
-the call without recording; in families with gradients there is a second case, ``...,
-grad``: the recorded call and its backward from a gradient of ones.
+Each family is a table: name -> (function, shapes of its operands). They are float32
+unless the family says otherwise. A case times the call without recording; in families
+with gradients there is a second case, ``..., grad``: the recorded call and its backward
+from a gradient of ones. Further families: `layers.py`, `shapes.py`, `dtypes.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dtypes import in_each_dtype, of_other_dtypes
 from layers import layers
+from shapes import shapes
 
 Case = Callable[[], Callable[[], object]]
 Row = tuple[Callable[..., Any], tuple[int, ...] | list[tuple[int, ...]]]
@@ -20,26 +23,34 @@ Table = dict[str, Row]
 def breadth(torch: Any) -> dict[str, Case]:
     """Every case by name; those of families with gradients are listed twice."""
     cases: dict[str, Case] = {}
-    for table in (layers, _spectra, _pointwise, _reductions, _moving, _matrices):
-        for name, (function, shapes) in table(torch).items():
-            listed = [shapes] if isinstance(shapes, tuple) else shapes
-            cases[name] = lambda f=function, s=listed: _forward(torch, f, s)
-            cases[f"{name}, grad"] = lambda f=function, s=listed: _both(torch, f, s)
-    for name, make in _without_gradients(torch):
-        cases[name] = make
+    families = (layers, shapes, _spectra, _pointwise, _reductions, _moving, _matrices)
+    for family in families:
+        for name, row in family(torch).items():
+            _add(cases, torch, name, row, torch.float32)
+    for name, row, dtype in in_each_dtype(torch):
+        _add(cases, torch, name, row, dtype)
+    for name, make in (*_without_gradients(torch), *of_other_dtypes(torch)):
+        cases[name] = lambda call=make: call
     return cases
 
 
-def _operands(torch: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
+def _add(cases: dict[str, Case], torch: Any, name: str, row: Row, dtype: Any) -> None:
+    function, shapes = row
+    listed = [shapes] if isinstance(shapes, tuple) else shapes
+    cases[name] = lambda: _forward(torch, function, _operands(torch, listed, dtype))
+    cases[f"{name}, grad"] = lambda: _both(
+        torch, function, _operands(torch, listed, dtype)
+    )
+
+
+def _operands(torch: Any, shapes: list[tuple[int, ...]], dtype: Any) -> list[Any]:
     generator = torch.Generator().manual_seed(0)
-    return [torch.randn(shape, generator=generator) for shape in shapes]
+    return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
 
 
 def _forward(
-    torch: Any, function: Callable[..., Any], shapes: list[tuple[int, ...]]
+    torch: Any, function: Callable[..., Any], operands: list[Any]
 ) -> Callable[[], object]:
-    operands = _operands(torch, shapes)
-
     def call() -> object:
         with torch.no_grad():
             return function(*operands)
@@ -48,9 +59,10 @@ def _forward(
 
 
 def _both(
-    torch: Any, function: Callable[..., Any], shapes: list[tuple[int, ...]]
+    torch: Any, function: Callable[..., Any], operands: list[Any]
 ) -> Callable[[], object]:
-    operands = [x.requires_grad_() for x in _operands(torch, shapes)]
+    for x in operands:
+        x.requires_grad_()
     result = function(*operands)
     outputs = [y for y in _listed(result) if y.requires_grad]
     gradients = [torch.ones_like(y) for y in outputs]
@@ -277,7 +289,7 @@ def _matrices(torch: Any) -> Table:
     return table
 
 
-def _without_gradients(torch: Any) -> Iterator[tuple[str, Case]]:
+def _without_gradients(torch: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Calls on integers and bools, and random draws."""
     sorted_values = torch.randn(10_000).sort()[0]
     values, integers = torch.randn(100_000), torch.randint(0, 1000, (100_000,))
@@ -314,5 +326,4 @@ def _without_gradients(torch: Any) -> Iterator[tuple[str, Case]]:
         "copy_": lambda: x.copy_(x.flip(0)),
         "fill_": lambda: torch.empty(1_000_000).fill_(1.0),
     }
-    for name, call in calls.items():
-        yield name, lambda call=call: call
+    yield from calls.items()

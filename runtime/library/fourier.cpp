@@ -1,7 +1,4 @@
 // The library routines of Fourier transforms along several dims.
-//
-// 2h contiguous real numbers are transformed as h complex ones; the real numbers' own transform then follows from
-// sums and differences of opposite elements.
 #include "library/fourier.h"
 
 #include <algorithm>
@@ -9,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "core/thread_pool.h"
 #include "library/fourier_plan.h"
 #include "library/workspace.h"
 #include "plan/library.h"
@@ -70,79 +66,6 @@ void complex_to_complex(LibraryCall& call) {
   }
 }
 
-// Computes the h + 1 elements of the real numbers' transform from a line's `h` elements, which were made of 2h
-// real numbers.
-template <class T>
-void unfold(T* z, int64_t h, const T* roots) {
-  constexpr int64_t lanes = kLanes<T>;
-  int64_t k = 1;
-  const auto pair = [](auto& a, auto& b, const auto& root) {  // elements k and h - k
-    const auto even = (a + b.conjugate()) * T(0.5), odd = (a - b.conjugate()) * T(0.5) * root;
-    a = even - odd.times_i();
-    b = (even + odd.times_i()).conjugate();
-  };
-  const T first = z[0], second = z[1];
-  for (; 2 * (k + lanes) <= h; k += lanes) {
-    T* high = z + 2 * (h - k - lanes + 1);
-    Complexes<T> a = read_numbers(z + 2 * k), b = reversed(read_numbers(high));
-    pair(a, b, read_numbers(roots + 2 * k));
-    write_numbers(z + 2 * k, a);
-    write_numbers(high, reversed(b));
-  }
-  for (; 2 * k <= h; ++k) {
-    T *low = z + 2 * k, *high = z + 2 * (h - k);
-    Complexes<T> a{}, b{}, root{};
-    a.re[0] = low[0], a.im[0] = low[1];
-    b.re[0] = high[0], b.im[0] = high[1];
-    root.re[0] = roots[2 * k], root.im[0] = roots[2 * k + 1];
-    pair(a, b, root);
-    high[0] = b.re[0], high[1] = b.im[0];
-    low[0] = a.re[0], low[1] = a.im[0];
-  }
-  z[0] = first + second;
-  z[2 * h] = first - second;
-  z[1] = z[2 * h + 1] = 0;
-}
-
-// The inverse: twice the elements whose inverse transform is the 2h real numbers.
-template <class T>
-void refold(const T* x, T* z, int64_t h, const T* roots) {
-  constexpr int64_t lanes = kLanes<T>;
-  int64_t k = 1;
-  const auto pair = [](auto& a, auto& b, const auto& root) {
-    const auto even = a + b.conjugate(), odd = (a - b.conjugate()) * root.conjugate();
-    a = even + odd.times_i();
-    b = (even - odd.times_i()).conjugate();
-  };
-  for (; 2 * (k + lanes) <= h; k += lanes) {
-    const int64_t high = 2 * (h - k - lanes + 1);
-    Complexes<T> a = read_numbers(x + 2 * k), b = reversed(read_numbers(x + high));
-    pair(a, b, read_numbers(roots + 2 * k));
-    write_numbers(z + 2 * k, a);
-    write_numbers(z + high, reversed(b));
-  }
-  for (; 2 * k <= h; ++k) {
-    const T *low = x + 2 * k, *high = x + 2 * (h - k);
-    Complexes<T> a{}, b{}, root{};
-    a.re[0] = low[0], a.im[0] = low[1];
-    b.re[0] = high[0], b.im[0] = high[1];
-    root.re[0] = roots[2 * k], root.im[0] = roots[2 * k + 1];
-    pair(a, b, root);
-    z[2 * (h - k)] = b.re[0], z[2 * (h - k) + 1] = b.im[0];
-    z[2 * k] = a.re[0], z[2 * k + 1] = a.im[0];
-  }
-  z[0] = x[0] + x[2 * h];
-  z[1] = x[0] - x[2 * h];
-}
-
-// Runs `body(first, last)` over ranges of lines: few enough to stay in the cache, and many enough to fill the lanes.
-template <class T, class Body>
-void share_lines(int64_t lines, int64_t length, Body&& body) {
-  const int64_t step = std::max<int64_t>(4, kParallelGrain / length / kLanes<T>) * kLanes<T>;
-  parallel_blocks((lines + step - 1) / step,
-                  [&](int64_t block) { body(block * step, std::min(lines, (block + 1) * step)); });
-}
-
 // Converts between `whole[o][k][i]`, k below `length`, and half a spectrum or real numbers, in either direction.
 template <class T, class Copy>
 void each_line(const Extent& e, Copy&& copy) {
@@ -154,15 +77,7 @@ void each_line(const Extent& e, Copy&& copy) {
 template <class T>
 void real_last(const Extent& e, const T* from, T* to, double factor) {
   const int64_t half = e.length / 2 + 1;
-  if (e.inner == 1 && e.length % 2 == 0) {
-    const int64_t h = e.length / 2;
-    const auto plan = plan_of<T>(h);
-    return share_lines<T>(e.outer, e.length, [&](int64_t begin, int64_t end) {
-      T* rows = to + 2 * begin * half;
-      transform(*plan, from + begin * e.length, rows, {end - begin, 1, h, half, false, factor});
-      for (int64_t line = 0; line < end - begin; ++line) unfold(rows + 2 * line * half, h, plan->half_roots());
-    });
-  }
+  if (e.inner == 1 && e.length % 2 == 0) return transform_reals(from, to, e.outer, e.length, factor);
   const int64_t step = e.length * e.inner;
   const Workspace<T> memory(2 * e.outer * step);
   T* whole = memory;
@@ -175,16 +90,7 @@ void real_last(const Extent& e, const T* from, T* to, double factor) {
 template <class T>
 void half_last(const Extent& e, const T* from, T* to, double factor) {  // `e` is that of the real result
   const int64_t half = e.length / 2 + 1;
-  if (e.inner == 1 && e.length % 2 == 0) {
-    const int64_t h = e.length / 2;
-    const auto plan = plan_of<T>(h);
-    return share_lines<T>(e.outer, e.length, [&](int64_t begin, int64_t end) {
-      T* rows = to + begin * e.length;
-      for (int64_t line = begin; line < end; ++line)
-        refold(from + 2 * line * half, to + line * e.length, h, plan->half_roots());
-      transform<T>(*plan, rows, rows, {end - begin, 1, h, h, true, factor});
-    });
-  }
+  if (e.inner == 1 && e.length % 2 == 0) return transform_to_reals(from, to, e.outer, e.length, factor);
   const int64_t step = e.length * e.inner;
   const Workspace<T> memory(2 * e.outer * step);
   T* whole = memory;

@@ -26,6 +26,13 @@ void transform(const Plan<T>& plan, const T* from, T* to, const Geometry& geomet
 template <class T>
 void transform_line(const Plan<T>& plan, const T* from, T* to);
 
+// Transforms lines of `length` contiguous real numbers, an even number, into the first half of their transform, and one
+// more; and back.
+template <class T>
+void transform_reals(const T* from, T* to, int64_t lines, int64_t length, double factor);
+template <class T>
+void transform_to_reals(const T* from, T* to, int64_t lines, int64_t length, double factor);
+
 }  // namespace fourier
 
 void register_fourier();  // fft, rfft, irfft

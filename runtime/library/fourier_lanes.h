@@ -118,7 +118,11 @@ void load_lines(const T* from, const Lines& lines, Complexes<T>* to) {
   constexpr int kHalf = kLanes<T> / 2;
   int64_t k = 0;
   if (lines.count == kLanes<T> && lines.next == 1) {
-    for (; k < lines.length; ++k) to[k] = given(read_numbers(from + 2 * k * lines.step));
+    for (; k < lines.length; ++k) {
+      const T* numbers = from + 2 * k * lines.step;
+      __builtin_prefetch(numbers + 2 * kLanes<T>, 0, 2);  // likely the next group's; the stride hides it
+      to[k] = given(read_numbers(numbers));
+    }
   } else if (lines.count == kLanes<T> && lines.step == 1) {
     for (; k + kHalf <= lines.length; k += kHalf) {
       Vector<T> low[kHalf], high[kHalf];

@@ -40,6 +40,30 @@ int64_t middle_factor(int64_t length, int64_t lanes) {
   return best;
 }
 
+// `base` to the power of `exponent`, modulo `modulus`, which is below 2**31.
+int64_t power_modulo(int64_t base, int64_t exponent, int64_t modulus) {
+  int64_t result = 1;
+  for (; exponent; exponent /= 2, base = base * base % modulus)
+    if (exponent % 2) result = result * base % modulus;
+  return result;
+}
+
+// A number whose powers are all numbers from 1 to `length` - 1, modulo `length`; 0: the length is no prime, too large,
+// or one less than it has a large prime factor.
+int64_t primitive_root(int64_t length) {
+  const std::vector<int> factors = radices_of(length - 1);
+  if (factors.empty() || length >= int64_t{1} << 31) return 0;
+  for (int64_t factor = 2; factor * factor <= length; ++factor)
+    if (length % factor == 0) return 0;
+  for (int64_t root = 2;; ++root) {
+    const auto is_shorter = [&](int factor) {
+      const int prime = factor == 4 ? 2 : factor;
+      return power_modulo(root, (length - 1) / prime, length) == 1;
+    };
+    if (std::none_of(factors.begin(), factors.end(), is_shorter)) return root;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -66,9 +90,14 @@ Plan<T>::Plan(int64_t length) : length_(length), radices_(radices_of(length)) {
   const Roots<T> halves(2 * length);
   for (int64_t k = 0; 2 * k <= length; ++k) half_roots_.push_back(halves[k]);
   if (length == 1) return;
-  if (radices_.empty()) plan_convolution();
-  else plan_passes();
-  if (!radices_.empty() && length >= kShortest) plan_matrix();
+  if (!radices_.empty()) {
+    plan_passes();
+    if (length >= kShortest) plan_matrix();
+  } else if (const int64_t root = primitive_root(length)) {
+    plan_powers(root);
+  } else {
+    plan_chirp();
+  }
 }
 
 template <class T>
@@ -95,7 +124,7 @@ void Plan<T>::plan_matrix() {
 }
 
 template <class T>
-void Plan<T>::plan_convolution() {
+void Plan<T>::plan_chirp() {
   int64_t longer = kShortest;
   while (longer < 2 * length_ - 1) longer *= 2;
   convolved_ = plan_of<T>(longer);
@@ -105,13 +134,36 @@ void Plan<T>::plan_convolution() {
     chirp_.push_back(roots[k * k % (2 * length_)]);
     conjugates[k] = conjugates[k ? longer - k : 0] = std::conj(chirp_.back());
   }
-  filter_.resize(longer);
-  transform_line(*convolved_, reinterpret_cast<const T*>(conjugates.data()), reinterpret_cast<T*>(filter_.data()));
-  for (auto& number : filter_) number /= static_cast<T>(longer);
+  plan_filter(conjugates);
+}
+
+// x[g^j] and X[g^-k] for j, k below length - 1: their products jk become differences j - k.
+template <class T>
+void Plan<T>::plan_powers(int64_t primitive_root) {
+  const int64_t count = length_ - 1;
+  convolved_ = plan_of<T>(count);
+  for (int64_t k = 0, power = 1; k < count; ++k, power = power * primitive_root % length_) powers_.push_back(power);
+  const Roots<T> roots(length_);
+  std::vector<std::complex<T>> filter;
+  for (int64_t k = 0; k < count; ++k) filter.push_back(roots[powers_[k ? count - k : 0]]);
+  plan_filter(filter);
 }
 
 template <class T>
-const Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) const {
+void Plan<T>::plan_filter(const std::vector<std::complex<T>>& filter) {
+  filter_.resize(filter.size());
+  transform_line(*convolved_, reinterpret_cast<const T*>(filter.data()), reinterpret_cast<T*>(filter_.data()));
+  for (auto& number : filter_) number /= static_cast<T>(filter.size());
+}
+
+template <class T>
+Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) const {
+  if (!convolved_) return run_passes(first, second);
+  return powers_.empty() ? run_chirp(first, second) : run_powers(first, second);
+}
+
+template <class T>
+Complexes<T>* Plan<T>::run_passes(Complexes<T>* first, Complexes<T>* second) const {
   int64_t left = length_, run = 1;
   const std::complex<T>* roots = pass_roots_.data();
   for (const int radix : radices_) {
@@ -131,6 +183,35 @@ const Complexes<T>* Plan<T>::run(Complexes<T>* first, Complexes<T>* second) cons
     std::swap(first, second);
   }
   return first;
+}
+
+template <class T>
+Complexes<T>* Plan<T>::run_chirp(Complexes<T>* first, Complexes<T>* second) const {
+  const int64_t longer = convolved_->length();
+  for (int64_t k = 0; k < length_; ++k) first[k] = first[k] * chirp_[k];
+  std::fill_n(first + length_, longer - length_, Complexes<T>{});
+  Complexes<T>* z = convolved_->run(first, second);
+  for (int64_t k = 0; k < longer; ++k) z[k] = (z[k] * filter_[k]).exchanged();
+  z = convolved_->run(z, z == first ? second : first);
+  for (int64_t k = 0; k < length_; ++k) z[k] = z[k].exchanged() * chirp_[k];
+  return z;
+}
+
+template <class T>
+Complexes<T>* Plan<T>::run_powers(Complexes<T>* first, Complexes<T>* second) const {
+  const int64_t count = length_ - 1;
+  const Complexes<T> constant = first[0];
+  for (int64_t k = 0; k < count; ++k) second[k] = first[powers_[k]];
+  Complexes<T>* z = convolved_->run(second, first);
+  const Complexes<T> sum = z[0] + constant;
+  for (int64_t k = 0; k < count; ++k) z[k] = z[k] * filter_[k];
+  z[0] = z[0] + constant;
+  for (int64_t k = 0; k < count; ++k) z[k] = z[k].exchanged();
+  z = convolved_->run(z, z == first ? second : first);
+  Complexes<T>* result = z == first ? second : first;
+  result[0] = sum;
+  for (int64_t k = 0; k < count; ++k) result[powers_[k ? count - k : 0]] = z[k].exchanged();
+  return result;
 }
 
 FORK_SAFE static ForkSafeMutex mutex;

@@ -1,6 +1,7 @@
 // The plan of a Fourier transform of one length, with its roots of unity.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <memory>
@@ -10,8 +11,8 @@
 
 namespace pellucid::fourier {
 
-// Lengths without a prime factor above this are computed as a sequence of passes; others as convolutions
-// (Bluestein 1970).
+// Lengths without a prime factor above this are computed as a sequence of passes; others as convolutions: of one
+// number fewer if that yields such a length of a prime (Rader 1968), else of a greater length (Bluestein 1970).
 constexpr int64_t kGreatestRadix = 13;
 
 template <class T>
@@ -22,9 +23,10 @@ class Plan {
   int64_t length() const { return length_; }
   bool is_convolution() const { return convolved_ != nullptr; }
 
-  // Transforms as many lines as there are lanes, from `first` with `second` as scratch; returns the one with the
-  // result.
-  const Complexes<T>* run(Complexes<T>* first, Complexes<T>* second) const;
+  // Transforms as many lines as there are lanes, from `first` with `second` as scratch, of `held()` numbers each;
+  // returns the one with the result.
+  Complexes<T>* run(Complexes<T>* first, Complexes<T>* second) const;
+  int64_t held() const { return convolved_ ? std::max(length_, convolved_->length()) : length_; }
 
   // The dims of a line that is transformed as a `rows()` x `columns()` matrix; 1 row: it is not.
   int64_t rows() const { return by_columns_ ? by_columns_->length() : 1; }
@@ -34,25 +36,34 @@ class Plan {
   const T* roots() const { return reinterpret_cast<const T*>(roots_.data()); }  // rows() x columns()
 
   // e^(-pi i k / length) up to the middle: relates this transform to that of twice as many real numbers.
-  const T* half_roots() const { return reinterpret_cast<const T*>(half_roots_.data()); }
+  const std::complex<T>* half_roots() const { return half_roots_.data(); }
 
-  // For a convolution: the transform of a greater length, the chirp, and the chirp's transform.
+  // For a convolution: its transform, the transformed filter, and either the chirp or the powers of a primitive root
+  // modulo the length.
   const Plan& convolved() const { return *convolved_; }
+  const int64_t* powers() const { return powers_.empty() ? nullptr : powers_.data(); }
   const T* chirp() const { return reinterpret_cast<const T*>(chirp_.data()); }
   const T* filter() const { return reinterpret_cast<const T*>(filter_.data()); }
 
   size_t bytes() const {
-    return (roots_.size() + pass_roots_.size() + half_roots_.size() + chirp_.size() + filter_.size()) * 2 * sizeof(T);
+    return (roots_.size() + pass_roots_.size() + half_roots_.size() + chirp_.size() + filter_.size()) * 2 * sizeof(T) +
+           powers_.size() * sizeof(int64_t);
   }
 
  private:
   void plan_passes();
   void plan_matrix();
-  void plan_convolution();
+  void plan_chirp();
+  void plan_powers(int64_t primitive_root);
+  void plan_filter(const std::vector<std::complex<T>>& filter);
+  Complexes<T>* run_passes(Complexes<T>* first, Complexes<T>* second) const;
+  Complexes<T>* run_chirp(Complexes<T>* first, Complexes<T>* second) const;
+  Complexes<T>* run_powers(Complexes<T>* first, Complexes<T>* second) const;
 
   int64_t length_;
   std::vector<int> radices_;
   std::vector<std::complex<T>> pass_roots_, roots_, half_roots_, chirp_, filter_;
+  std::vector<int64_t> powers_;
   std::shared_ptr<const Plan> by_columns_, by_rows_, convolved_;
 };
 

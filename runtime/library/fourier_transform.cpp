@@ -1,43 +1,16 @@
 // Transforms of lines in memory: as many at once as a vector has lanes, or one split into a matrix.
 #include <algorithm>
 
-#include "core/thread_pool.h"
 #include "library/fourier.h"
+#include "library/fourier_groups.h"
 #include "library/fourier_plan.h"
-#include "library/workspace.h"
 
 namespace pellucid::fourier {
 namespace {
 
-constexpr int64_t kLongest = 4096;  // of lines in lanes: longer ones exceed the cache
-
 template <class T>
 Workspace<T> numbers(int64_t count) {
   return Workspace<T>(2 * count);
-}
-
-// Scratch memory for passes over `length` elements.
-template <class T>
-class Passes {
- public:
-  explicit Passes(int64_t length) : length_(length), memory_(2 * length * 2 * kLanes<T> + kLanes<T>) {}
-  Complexes<T>* first() const {
-    const auto address = reinterpret_cast<uintptr_t>(static_cast<T*>(memory_));
-    return reinterpret_cast<Complexes<T>*>((address + kVectorBytes - 1) / kVectorBytes * kVectorBytes);
-  }
-  Complexes<T>* second() const { return first() + length_; }
-
- private:
-  int64_t length_;
-  Workspace<T> memory_;
-};
-
-// Runs `body(first, last)` over ranges of units of `work` numbers each, split by the sizes alone.
-template <class Body>
-void share(int64_t units, int64_t work, Body&& body) {
-  const int64_t step = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, work));
-  parallel_blocks((units + step - 1) / step,
-                  [&](int64_t block) { body(block * step, std::min(units, (block + 1) * step)); });
 }
 
 // Transforms lines in lanes: lines adjacent in memory if there are any, else lines of adjacent blocks.
@@ -46,8 +19,8 @@ void transform_lanes(const Plan<T>& plan, const T* from, T* to, const Geometry& 
   const int64_t n = plan.length(), lanes = kLanes<T>;
   const bool across = g.inner == 1;
   const int64_t lines = across ? g.outer : g.inner, groups = (lines + lanes - 1) / lanes;
-  share(groups * (across ? 1 : g.outer), n * lanes, [&](int64_t begin, int64_t end) {
-    const Passes<T> passes(n);
+  share(groups * (across ? 1 : g.outer), plan.held() * lanes, [&](int64_t begin, int64_t end) {
+    const Passes<T> passes(plan.held());
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t outer = across ? 0 : unit / groups, line = (across ? unit : unit % groups) * lanes;
       const int64_t count = std::min(lanes, lines - line);
@@ -114,10 +87,24 @@ void multiply(const T* a, const T* b, T* to, int64_t count, T factor = 1) {
   }
 }
 
+// The convolution of `a` with the plan's filter, in place; `b` is scratch. Adds `constant` to every result, and returns
+// the sum of `a`.
+template <class T>
+std::complex<T> convolve(const Plan<T>& plan, T* a, T* b, std::complex<T> constant) {
+  const int64_t longer = plan.convolved().length();
+  transform_line<T>(plan.convolved(), a, b);
+  const std::complex<T> sum{b[0], b[1]};
+  multiply(b, plan.filter(), b, longer);
+  b[0] += constant.real();
+  b[1] += constant.imag();
+  transform<T>(plan.convolved(), b, a, {1, 1, longer, longer, true});
+  return sum;
+}
+
 // Bluestein's convolution: jk = (j^2 + k^2 - (k - j)^2) / 2; the last term becomes a convolution, computed by a
 // longer transform.
 template <class T>
-void transform_convolution(const Plan<T>& plan, const T* from, T* to, int64_t step, const Geometry& g) {
+void transform_by_chirp(const Plan<T>& plan, const T* from, T* to, int64_t step, const Geometry& g) {
   const int64_t n = plan.length(), longer = plan.convolved().length();
   const Workspace<T> first = numbers<T>(longer), second = numbers<T>(longer);
   T *a = first, *b = second;
@@ -126,13 +113,37 @@ void transform_convolution(const Plan<T>& plan, const T* from, T* to, int64_t st
   if (g.inverse) multiply<T, true>(given, chirp, a, n);
   else multiply(given, chirp, a, n);
   std::fill(a + 2 * n, a + 2 * longer, T(0));
-  transform_line<T>(plan.convolved(), a, b);
-  multiply(b, plan.filter(), b, longer);
-  transform<T>(plan.convolved(), b, a, {1, 1, longer, longer, true});
+  convolve<T>(plan, a, b, {});
   T* made = step == 1 ? to : b;
   if (g.inverse) multiply<T, false, true>(a, chirp, made, n, static_cast<T>(g.factor));
   else multiply(a, chirp, made, n, static_cast<T>(g.factor));
   for (int64_t k = 0; step != 1 && k < n; ++k) std::copy_n(b + 2 * k, 2, to + 2 * k * step);
+}
+
+// Rader's convolution: all numbers but the first, in the order of the powers of a primitive root.
+template <class T>
+void transform_by_powers(const Plan<T>& plan, const T* from, T* to, int64_t step, const Geometry& g) {
+  const int64_t count = plan.convolved().length();
+  const Workspace<T> first = numbers<T>(count), second = numbers<T>(count);
+  T *a = first, *b = second;
+  const auto read = [&](int64_t k) {
+    const T* number = from + 2 * k * step;
+    return g.inverse ? std::complex<T>{number[1], number[0]} : std::complex<T>{number[0], number[1]};
+  };
+  const auto write = [&](int64_t k, std::complex<T> number) {
+    number *= static_cast<T>(g.factor);
+    to[2 * k * step + g.inverse] = number.real();
+    to[2 * k * step + !g.inverse] = number.imag();
+  };
+  const std::complex<T> constant = read(0);
+  for (int64_t k = 0; k < count; ++k) {
+    const std::complex<T> number = read(plan.powers()[k]);
+    a[2 * k] = number.real();
+    a[2 * k + 1] = number.imag();
+  }
+  write(0, constant + convolve<T>(plan, a, b, constant));
+  write(1, {a[0], a[1]});
+  for (int64_t k = 1; k < count; ++k) write(plan.powers()[count - k], {a[2 * k], a[2 * k + 1]});
 }
 
 }  // namespace
@@ -140,12 +151,13 @@ void transform_convolution(const Plan<T>& plan, const T* from, T* to, int64_t st
 template <class T>
 void transform(const Plan<T>& plan, const T* from, T* to, const Geometry& g) {
   const int64_t n = plan.length();
-  if (plan.is_convolution())
-    return share(g.outer * g.inner, plan.convolved().length() * 8, [&](int64_t begin, int64_t end) {
+  const int64_t adjacent = g.inner == 1 ? g.outer : g.inner;
+  if (plan.is_convolution() && (adjacent < kLanes<T> || plan.held() > kLongest))
+    return share(g.outer * g.inner, plan.held() * 8, [&](int64_t begin, int64_t end) {
+      const auto run = plan.powers() ? transform_by_powers<T> : transform_by_chirp<T>;
       for (int64_t line = begin; line < end; ++line) {
         const int64_t outer = line / g.inner, inner = line % g.inner;
-        transform_convolution(plan, from + 2 * (outer * g.from_step + inner), to + 2 * (outer * g.to_step + inner),
-                              g.inner, g);
+        run(plan, from + 2 * (outer * g.from_step + inner), to + 2 * (outer * g.to_step + inner), g.inner, g);
       }
     });
   if (plan.rows() > 1 && g.inner == 1 && (g.outer < kLanes<T> || n > kLongest))

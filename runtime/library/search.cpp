@@ -36,6 +36,8 @@ void search_row(const T* row, int64_t length, const T* values, int64_t* places, 
   int64_t k = 0;
   for (; k + kTogether <= count; k += kTogether)
     search<T, after_equals, kTogether>(row, length, values + k, places + k);
+  for (; k + kTogether / 2 <= count; k += kTogether / 2)
+    search<T, after_equals, kTogether / 2>(row, length, values + k, places + k);
   for (; k < count; ++k) search<T, after_equals, 1>(row, length, values + k, places + k);
 }
 

@@ -16,7 +16,9 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kSmallRow = 128;     // below this, comparison sorts are faster than counting digits
+constexpr int64_t kRanked = 64;        // rows up to this are ordered by comparing all pairs, without branches
+constexpr int64_t kSelected = 1024;    // longer rows are reduced to a digit's elements before one is selected
+constexpr int kSelectedBits = 11;      // of that digit
 constexpr int64_t kLongRow = 1 << 16;  // longer rows are sorted by all threads
 constexpr int64_t kFew = 32;           // the top 1/32 of a row or less is found without sorting the rest
 constexpr int64_t kStretch = 64;       // elements examined together
@@ -58,9 +60,21 @@ struct Sorter {
     }
   }
 
+  // How many elements of a short row precede each.
+  void find_ranks(const Key* from, int64_t count, Key (&ranks)[kRanked]) const {
+    const Key flip = reversed ? std::numeric_limits<Key>::max() : 0;
+    Key keys[kRanked];
+    for (int64_t i = 0; i < count; ++i) keys[i] = static_cast<Key>(key_of(from[i]) ^ flip), ranks[i] = 0;
+    const auto length = static_cast<Key>(count);
+    for (Key k = 0; k < length; ++k) {
+      const Key key = keys[k];
+      for (Key i = 0; i < length; ++i)
+        ranks[i] = static_cast<Key>(ranks[i] + ((key < keys[i]) | ((key == keys[i]) & (k < i))));
+    }
+  }
+
   // Counting sort by the digits of the keys, lowest first; each pass is stable.
   static void sort(Row items, Row spare, int64_t count) {
-    if (count <= kSmallRow) return std::sort(items, items + count, comes_before<Key>);
     std::array<std::array<uint32_t, 256>, sizeof(Key)> counts{};
     for (int64_t i = 0; i < count; ++i)
       for (size_t digit = 0; digit < sizeof(Key); ++digit) ++counts[digit][items[i].key >> (8 * digit) & 255];
@@ -110,14 +124,14 @@ struct Sorter {
     });
   }
 
-  // Processes rows in parallel; a block has enough rows to be worth a thread.
+  // Processes rows in parallel, with memory for `held` items each; a block has enough rows to be worth a thread.
   template <class Order>
-  static void over_rows(int64_t rows, int64_t length, Order&& order) {
+  static void over_rows(int64_t rows, int64_t length, int64_t held, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));
     parallel_blocks((rows + per_block - 1) / per_block, [&](int64_t block) {
-      std::vector<KeyAndPlace<Key>> items(length), spare(length);
+      const Workspace<KeyAndPlace<Key>> items(held);
       const int64_t end = std::min((block + 1) * per_block, rows);
-      for (int64_t row = block * per_block; row < end; ++row) order(row, items.data(), spare.data());
+      for (int64_t row = block * per_block; row < end; ++row) order(row, static_cast<Row>(items));
     });
   }
 
@@ -126,16 +140,30 @@ struct Sorter {
       for (int64_t row = 0; row < rows; ++row) sort_long(from + row * length, out + row * length, length);
       return;
     }
-    over_rows(rows, length, [&](int64_t row, Row items, Row spare) {
+    if (length <= kRanked)
+      return over_rows(rows, length, 0, [&](int64_t row, Row) {
+        Key ranks[kRanked];
+        find_ranks(from + row * length, length, ranks);
+        for (int64_t i = 0; i < length; ++i) out[row * length + ranks[i]] = i;
+      });
+    over_rows(rows, length, 2 * length, [&](int64_t row, Row items) {
       load(from + row * length, items, 0, length);
-      sort(items, spare, length);
+      sort(items, items + length, length);
       for (int64_t i = 0; i < length; ++i) out[row * length + i] = items[i].place;
     });
   }
 
   void top_rows(const Key* from, int64_t* out, int64_t rows, int64_t length, int64_t chosen) const {
-    over_rows(rows, length, [&](int64_t row, Row items, Row) {
-      if (chosen <= length / kFew) {
+    if (length <= kRanked)
+      return over_rows(rows, length, 0, [&](int64_t row, Row) {
+        Key ranks[kRanked];
+        find_ranks(from + row * length, length, ranks);
+        for (int64_t i = 0; i < length; ++i)
+          if (static_cast<int64_t>(ranks[i]) < chosen) out[row * chosen + ranks[i]] = i;
+      });
+    const bool few = chosen <= length / kFew;
+    over_rows(rows, length, few ? chosen : length, [&](int64_t row, Row items) {
+      if (few) {
         find_few(from + row * length, items, length, chosen);
       } else {
         load(from + row * length, items, 0, length);
@@ -144,6 +172,34 @@ struct Sorter {
       }
       for (int64_t i = 0; i < chosen; ++i) out[row * chosen + i] = items[i].place;
     });
+  }
+
+  // The element of each row that `ranks` others precede.
+  void rank_rows(const Key* from, const int64_t* ranks, int64_t* out, int64_t rows, int64_t length) const {
+    over_rows(rows, length, length, [&](int64_t row, Row items) {
+      out[row] = select(from + row * length, items, length, ranks[row]);
+    });
+  }
+
+  int64_t select(const Key* from, Row items, int64_t length, int64_t rank) const {
+    if (length <= kSelected) {
+      load(from, items, 0, length);
+      std::nth_element(items, items + rank, items + length, comes_before<Key>);
+      return items[rank].place;
+    }
+    constexpr int kBits = std::min<int>(kSelectedBits, 8 * sizeof(Key)), kShift = 8 * sizeof(Key) - kBits;
+    std::array<uint32_t, 1 << kBits> counts{};
+    for (int64_t i = 0; i < length; ++i) ++counts[key_of(from[i]) >> kShift];
+    size_t digit = 0;
+    for (; rank >= counts[digit]; ++digit) rank -= counts[digit];
+    int64_t count = 0;
+    for (int64_t i = 0; i < length; ++i) {
+      const Key key = key_of(from[i]);
+      items[count] = {key, static_cast<uint32_t>(i)};
+      count += key >> kShift == digit;
+    }
+    std::nth_element(items, items + rank, items + count, comes_before<Key>);
+    return items[rank].place;
   }
 
   // The keys of a stretch, and the smallest of them. A length known to the compiler lets it vectorise.
@@ -180,11 +236,13 @@ struct Sorter {
   }
 };
 
+enum class Routine { Sort, Top, Rank };
+
 template <class Key, Key (*key_of)(Key bits)>
-void order(LibraryCall& call, bool reversed, bool only_top) {
+void order(LibraryCall& call, bool reversed, Routine routine) {
   const TensorImpl& input = *call.inputs[0];
   const TensorImpl& output = *call.outputs[0];
-  const int64_t length = input.sizes[input.ndim - 1], chosen = output.sizes[output.ndim - 1];
+  const int64_t length = input.sizes[input.ndim - 1];
   if (length > std::numeric_limits<uint32_t>::max())
     raise(ErrorKind::NotImplemented, "%s(): rows of more than 2**32 elements cannot be sorted", call.step.name.c_str());
   if (!output.numel) return;
@@ -192,25 +250,28 @@ void order(LibraryCall& call, bool reversed, bool only_top) {
   int64_t* to = reinterpret_cast<int64_t*>(call.outputs[0]->host());
   const Sorter<Key, key_of> sorter{reversed};
   const int64_t rows = input.numel / length;
-  if (only_top) sorter.top_rows(from, to, rows, length, chosen);
-  else sorter.sort_rows(from, to, rows, length);
+  switch (routine) {
+    case Routine::Sort: return sorter.sort_rows(from, to, rows, length);
+    case Routine::Top: return sorter.top_rows(from, to, rows, length, output.sizes[output.ndim - 1]);
+    case Routine::Rank: return sorter.rank_rows(from, call.inputs[1]->host_as<int64_t>(), to, rows, length);
+  }
 }
 
-void order_any(LibraryCall& call, bool reversed, bool only_top) {
+void order_any(LibraryCall& call, bool reversed, Routine routine) {
   switch (call.inputs[0]->dtype) {
     case DType::Bool:
-    case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, only_top);
-    case DType::Int8: return order<uint8_t, signed_key<uint8_t>>(call, reversed, only_top);
-    case DType::UInt16: return order<uint16_t, unsigned_key<uint16_t>>(call, reversed, only_top);
-    case DType::UInt32: return order<uint32_t, unsigned_key<uint32_t>>(call, reversed, only_top);
-    case DType::UInt64: return order<uint64_t, unsigned_key<uint64_t>>(call, reversed, only_top);
-    case DType::Int16: return order<uint16_t, signed_key<uint16_t>>(call, reversed, only_top);
-    case DType::Int32: return order<uint32_t, signed_key<uint32_t>>(call, reversed, only_top);
-    case DType::Int64: return order<uint64_t, signed_key<uint64_t>>(call, reversed, only_top);
-    case DType::Float16: return order<uint16_t, float_key<uint16_t, 10>>(call, reversed, only_top);
-    case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, only_top);
-    case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, only_top);
-    case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, only_top);
+    case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, routine);
+    case DType::Int8: return order<uint8_t, signed_key<uint8_t>>(call, reversed, routine);
+    case DType::UInt16: return order<uint16_t, unsigned_key<uint16_t>>(call, reversed, routine);
+    case DType::UInt32: return order<uint32_t, unsigned_key<uint32_t>>(call, reversed, routine);
+    case DType::UInt64: return order<uint64_t, unsigned_key<uint64_t>>(call, reversed, routine);
+    case DType::Int16: return order<uint16_t, signed_key<uint16_t>>(call, reversed, routine);
+    case DType::Int32: return order<uint32_t, signed_key<uint32_t>>(call, reversed, routine);
+    case DType::Int64: return order<uint64_t, signed_key<uint64_t>>(call, reversed, routine);
+    case DType::Float16: return order<uint16_t, float_key<uint16_t, 10>>(call, reversed, routine);
+    case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, routine);
+    case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, routine);
+    case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, routine);
     default:
       raise(ErrorKind::Runtime, "%s(): elements of %s have no order", call.step.name.c_str(),
             std::string(name(call.inputs[0]->dtype)).c_str());
@@ -222,14 +283,16 @@ bool is_set(const LibraryCall& call, std::string_view name) {
   return option && option->value.integer != 0;
 }
 
-void argsort(LibraryCall& call) { order_any(call, is_set(call, "descending"), false); }
-void argtopk(LibraryCall& call) { order_any(call, is_set(call, "largest"), true); }
+void argsort(LibraryCall& call) { order_any(call, is_set(call, "descending"), Routine::Sort); }
+void argtopk(LibraryCall& call) { order_any(call, is_set(call, "largest"), Routine::Top); }
+void argrank(LibraryCall& call) { order_any(call, false, Routine::Rank); }
 
 }  // namespace
 
 void register_sort_routines() {
   register_library_routine("argsort", argsort);
   register_library_routine("argtopk", argtopk);
+  register_library_routine("argrank", argrank);
 }
 
 }  // namespace pellucid

@@ -1,4 +1,4 @@
-// Library routines that order the elements of rows: `argsort` and `argtopk`.
+// Library routines that order the elements of rows: `argsort`, `argtopk`, and `argrank`, which finds one of them.
 //
 // The order is total, so the result does not depend on how the work is split: by value, NaN after every number,
 // equal values by position. plan/library.h runs the routines on dense tensors.

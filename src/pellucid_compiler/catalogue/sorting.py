@@ -257,9 +257,11 @@ def _element_at_rank(x, dim, position, keepdim):
     """The element at a position of the order along ``dim``, and its index."""
     if not x.rank:
         return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))
-    order = _order(x, dim, False)
-    shape = [n for d, n in enumerate(x.shape) if d != dim]
-    places = tabulate(shape, lambda *p: order[[*p[:dim], position(p), *p[dim:]]])
+    _require_real(x)
+    others = [d for d in range(x.rank) if d != dim]
+    shape = [x.shape[d] for d in others]
+    ranks = tabulate(shape, lambda *p: cast(position(p), "int64"))
+    places = library("argrank", permute(detach(x), [*others, dim]), ranks)[0]
     values = tabulate(shape, lambda *p: x[[*p[:dim], places[p], *p[dim:]]])
     if not keepdim:
         return values, places
@@ -284,12 +286,16 @@ def _chosen(x, dim, k, largest):
 
 def _along_last(x, dim, routine):
     """``routine`` of rows, applied along ``dim``."""
-    require(
-        "complex" not in x.dtype, f"{x.dtype} numbers have no order; sort their abs()"
-    )
+    _require_real(x)
     order = [*(d for d in range(x.rank) if d != dim), dim]
     places = routine(permute(detach(x), order))
     return permute(places, [order.index(d) for d in range(x.rank)])
+
+
+def _require_real(x):
+    require(
+        "complex" not in x.dtype, f"{x.dtype} numbers have no order; sort their abs()"
+    )
 
 
 def _with_values(x, dim, places):
@@ -356,6 +362,13 @@ def _top_places(rows, k, largest):
     return [_sorted_places(rows, largest)[0][..., :k]]
 
 
+def _ranked_places(rows, ranks):
+    import numpy
+
+    order = _sorted_places(rows, False)[0]
+    return [numpy.take_along_axis(order, ranks[..., None], -1)[..., 0]]
+
+
 ROUTINES["argsort"] = Routine(
     "argsort",
     lambda rows, descending: [(rows.shape, "int64")],
@@ -367,4 +380,10 @@ ROUTINES["argtopk"] = Routine(
     lambda rows, k, largest: [((*rows.shape[:-1], k), "int64")],
     _top_places,
     core=(1,),
+)
+ROUTINES["argrank"] = Routine(
+    "argrank",
+    lambda rows, ranks: [(ranks.shape, "int64")],
+    _ranked_places,
+    core=(1, 0),
 )

@@ -39,7 +39,7 @@ def bincount(x, weights, minlength):
     )
     length = max(minlength, int(x.max()) + 1 if x.numel() else 0)
     if weights is None or not x.numel():
-        weights = api.ones_like(x, dtype=api.int64)
+        weights = api.ones((), dtype=api.int64, device=x.device).expand(x.shape)
     elif weights.dtype is not api.float32:
         weights = weights.double()
     require(weights.shape == x.shape, "bincount: give one weight for each number")

@@ -54,11 +54,11 @@ def _crossed(a, b, dim):
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
-
-    def rolled(x, by):
-        return x.roll(by, dim)
-
-    return rolled(a, -1) * rolled(b, -2) - rolled(a, -2) * rolled(b, -1)
+    of_a, of_b = a.unbind(dim), b.unbind(dim)
+    return api.stack(
+        [of_a[k - 2] * of_b[k - 1] - of_a[k - 1] * of_b[k - 2] for k in range(3)],
+        dim,
+    )
 
 
 @composite(

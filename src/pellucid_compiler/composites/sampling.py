@@ -148,7 +148,8 @@ def multinomial(x, num_samples, replacement, *, generator):
         _refuse_draw(x, num_samples)
     weights = x.detach()
     totals = weights.sum(-1, keepdim=True)
-    valid = (weights >= 0) & (weights < math.inf) & (totals > 0)
+    least, greatest = weights.aminmax(dim=-1, keepdim=True)
+    valid = (least >= 0) & (greatest < math.inf) & (totals > 0)
     _require_values(
         "multinomial: weights must be finite, at least 0, and not all 0", valid
     )
@@ -160,8 +161,20 @@ def multinomial(x, num_samples, replacement, *, generator):
     shape = (*weights.shape[:-1], num_samples)
     levels = weights.new_empty(shape, dtype=api.float64).uniform_(generator=generator)
     reached = weights.cumsum(-1) / totals
-    exceeded = reached[..., None, :-1] < levels[..., None]
-    return exceeded.sum(-1)
+    places = api.searchsorted(reached, _rounded_up(levels, reached.dtype))
+    return places.clamp(max=weights.shape[-1] - 1)
+
+
+def _rounded_up(levels, dtype):
+    """Float64 numbers in a dtype that represents all of ``dtype``, which compare with
+    these as the unrounded ones do.
+    """
+    if dtype == api.float64:
+        return levels
+    rounded = levels.float()
+    return api.where(
+        rounded < levels, rounded.nextafter(api.full_like(rounded, 2)), rounded
+    )
 
 
 def _refuse_draw(x, num_samples):

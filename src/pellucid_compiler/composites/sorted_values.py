@@ -82,6 +82,7 @@ def bucketize(values, boundaries, *, out_int32, right):
     return api.searchsorted(boundaries, values, out_int32=out_int32, right=right)
 
 
+_FEW = 16  # elements that are compared one by one; more are sorted
 _ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
 
 
@@ -100,10 +101,15 @@ def isin(elements, among, *, assume_unique, invert):
     if not isinstance(elements, api.Tensor):
         elements = api.tensor(elements, device=among.device)
     _require_order(elements, among)
-    if among.numel():
+    if not among.numel():
+        is_member = api.zeros_like(elements, dtype=api.bool)
+    elif among.numel() < _FEW:
         is_member = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
-        is_member = api.zeros_like(elements, dtype=api.bool)
+        dtype = api.promote_types(elements.dtype, among.dtype)
+        elements, among = elements.to(dtype), among.to(dtype).reshape(-1).sort()[0]
+        places = api.searchsorted(among, elements).clamp(max=among.numel() - 1)
+        is_member = among[places] == elements
     return ~is_member if invert else is_member
 
 
