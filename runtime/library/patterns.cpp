@@ -111,9 +111,11 @@ Groups numbered(const KeyAndPlace<Key>* items, int64_t count, Indices sizes) {
   int64_t *order = begin_of(made.order), *numbers = begin_of(made.numbers);
   radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
     Unraveller indices(sizes, begin_of(made.indices), total);
-    int64_t number = firsts[chunk] - 1;
-    for (int64_t i = begin; i < end; ++i) {
-      if (is_first(i)) indices.put(++number, items[i].key);
+    int64_t number = firsts[chunk] - 1, i = begin;
+    for (; i < end && !is_first(i); ++i) order[i] = items[i].place, numbers[i] = number;  // of the chunk before
+    for (; i < end; ++i) {  // which items are first is unpredictable: every one writes its group's indices
+      number += is_first(i);
+      indices.put(number, items[i].key);
       order[i] = items[i].place;
       numbers[i] = number;
     }
