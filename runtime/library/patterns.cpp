@@ -18,15 +18,84 @@ namespace {
 Tensor integers(int64_t count) { return empty(std::span(&count, 1), DType::Int64); }
 int64_t* begin_of(const Tensor& tensor) { return reinterpret_cast<int64_t*>(tensor->host()); }
 
-bool is_strictly_sorted(Indices keys) {
-  for (size_t i = 1; i < keys.size(); ++i)
-    if (keys[i - 1] >= keys[i]) return false;
-  return true;
+// The indices of keys, one row per dim. Keys of one line, which differ in the last index alone, need no division
+// where they follow one another.
+class Unraveller {
+ public:
+  Unraveller(Indices sizes, int64_t* out, int64_t count)
+      : sizes_(sizes), outer_(sizes.empty() ? 0 : sizes.size() - 1, 0), out_(out), count_(count),
+        line_(sizes.empty() ? 1 : static_cast<uint64_t>(std::max<int64_t>(sizes.back(), 1))) {}
+
+  void put(int64_t place, uint64_t key) {
+    if (sizes_.empty()) return;
+    if (key - begin_ >= line_) move_to(key / line_);
+    for (size_t d = 0; d < outer_.size(); ++d) out_[static_cast<int64_t>(d) * count_ + place] = outer_[d];
+    out_[static_cast<int64_t>(outer_.size()) * count_ + place] = static_cast<int64_t>(key - begin_);
+  }
+
+ private:
+  void move_to(uint64_t line) {
+    begin_ = line * line_;
+    for (size_t d = outer_.size(); d-- > 1;) {
+      const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(sizes_[d], 1));
+      outer_[d] = static_cast<int64_t>(line % size);
+      line /= size;
+    }
+    if (!outer_.empty()) outer_[0] = static_cast<int64_t>(line);
+    else begin_ = 0;  // of a single dim, the key itself is the index
+  }
+
+  Indices sizes_;
+  std::vector<int64_t> outer_;
+  int64_t* out_;
+  int64_t count_;
+  uint64_t line_, begin_ = 0;
+};
+
+// The number of bits of all keys of a grid.
+int key_width(Indices sizes) {
+  uint64_t positions = 1;
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(positions, static_cast<uint64_t>(size), &positions) || positions >> 63)
+      raise(ErrorKind::NotImplemented, "sparse tensors of 2**63 or more positions cannot be sorted");
+  return positions == 0 ? 0 : std::bit_width(positions - 1);
 }
 
-// The distinct keys of sorted items: equal neighbours share a number.
+// Makes the items of all elements, or raises for an index outside its dim.
 template <class Key>
-Distinct numbered(const KeyAndPlace<Key>* items, int64_t count, int64_t least) {
+void make_items(const int64_t* indices, int64_t count, Indices sizes, KeyAndPlace<Key>* items) {
+  constexpr int64_t kTile = 512;
+  std::vector<uint8_t> is_outside((count + radix::kChunk - 1) / radix::kChunk, 0);
+  radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+    std::array<uint64_t, kTile> keys;
+    uint64_t outside = 0;
+    for (int64_t first = begin; first < end; first += kTile) {
+      const int64_t in_tile = std::min(kTile, end - first);
+      std::fill_n(keys.begin(), in_tile, 0);
+      for (size_t d = 0; d < sizes.size(); ++d) {
+        const int64_t* const given = indices + static_cast<int64_t>(d) * count + first;
+        const int64_t size = sizes[d];
+        for (int64_t i = 0; i < in_tile; ++i) {
+          outside |= static_cast<uint64_t>(given[i] | (size - 1 - given[i])) >> 63;  // the sign of either
+          keys[i] = keys[i] * static_cast<uint64_t>(size) + static_cast<uint64_t>(given[i]);
+        }
+      }
+      for (int64_t i = 0; i < in_tile; ++i)
+        items[first + i] = {static_cast<Key>(keys[i]), static_cast<uint32_t>(first + i)};
+    }
+    is_outside[chunk] = outside != 0;
+  });
+  if (std::ranges::find(is_outside, 1) == is_outside.end()) return;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    for (int64_t i = 0; i < count; ++i)
+      if (const int64_t index = indices[static_cast<int64_t>(d) * count + i]; index < 0 || index >= sizes[d])
+        raise(ErrorKind::Runtime, "a sparse tensor of size %lld in dim %lld has an element at index %lld",
+              static_cast<long long>(sizes[d]), static_cast<long long>(d), static_cast<long long>(index));
+}
+
+// The groups of sorted items: equal neighbours share a number.
+template <class Key>
+Groups numbered(const KeyAndPlace<Key>* items, int64_t count, Indices sizes) {
   const int64_t chunks = (count + radix::kChunk - 1) / radix::kChunk;
   std::vector<int64_t> firsts(chunks);
   const auto is_first = [&](int64_t i) { return i == 0 || items[i - 1].key != items[i].key; };
@@ -37,45 +106,31 @@ Distinct numbered(const KeyAndPlace<Key>* items, int64_t count, int64_t least) {
   });
   int64_t total = 0;
   for (int64_t& first : firsts) total += std::exchange(first, total);
-  Distinct made{integers(total), integers(count)};
-  int64_t *keys = begin_of(made.keys), *numbers = begin_of(made.numbers);
+  const int64_t shape[] = {static_cast<int64_t>(sizes.size()), total};
+  Groups made{empty(shape, DType::Int64), integers(count), integers(count)};
+  int64_t *order = begin_of(made.order), *numbers = begin_of(made.numbers);
   radix::in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
-    int64_t number = firsts[chunk] - 1;
-    for (int64_t i = begin; i < end; ++i) {
-      if (is_first(i)) keys[++number] = least + static_cast<int64_t>(items[i].key);
-      numbers[items[i].place] = number;
+    Unraveller indices(sizes, begin_of(made.indices), total);
+    int64_t number = firsts[chunk] - 1, i = begin;
+    for (; i < end && !is_first(i); ++i) order[i] = items[i].place, numbers[i] = number;  // of the chunk before
+    for (; i < end; ++i) {  // which items are first is unpredictable: every one writes its group's indices
+      number += is_first(i);
+      indices.put(number, items[i].key);
+      order[i] = items[i].place;
+      numbers[i] = number;
     }
   });
   return made;
 }
 
 template <class Key>
-Distinct sorted(Indices keys, int64_t least, int width) {
-  const int64_t count = static_cast<int64_t>(keys.size());
+Groups sorted(const int64_t* indices, int64_t count, Indices sizes, int width) {
   const Workspace<KeyAndPlace<Key>> items(count), spare(count);
-  KeyAndPlace<Key>* filled = items;
-  radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) filled[i] = {static_cast<Key>(keys[i] - least), static_cast<uint32_t>(i)};
-  });
-  return numbered(radix_sort<Key>(items, spare, count, width), count, least);
-}
-
-// Division of narrow integers takes a fraction of the time.
-template <class Key>
-void unravel(Indices keys, Indices sizes, int64_t* out) {
-  const int64_t count = static_cast<int64_t>(keys.size()), last = static_cast<int64_t>(sizes.size()) - 1;
-  constexpr int64_t kMost = std::min<uint64_t>(std::numeric_limits<Key>::max(), std::numeric_limits<int64_t>::max());
-  radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Key rest = static_cast<Key>(keys[i]);
-      for (int64_t d = last; d > 0; --d) {
-        const Key size = static_cast<Key>(std::clamp<int64_t>(sizes[d], 1, kMost)), quotient = rest / size;
-        out[d * count + i] = rest - quotient * size;
-        rest = quotient;
-      }
-      out[i] = static_cast<int64_t>(rest);
-    }
-  });
+  KeyAndPlace<Key>* found = items;
+  make_items<Key>(indices, count, sizes, found);
+  if (!std::ranges::is_sorted(found, found + count, {}, &KeyAndPlace<Key>::key))
+    found = radix_sort<Key>(items, spare, count, width);
+  return numbered(found, count, sizes);
 }
 
 // Merges sorted ranges of two lists, one pair after another.
@@ -179,19 +234,11 @@ void require_pointers(Indices pointers, int64_t count) {
         static_cast<long long>(count));
 }
 
-Distinct distinct(Indices keys) {
-  const int64_t count = static_cast<int64_t>(keys.size());
+Groups grouped(const int64_t* indices, int64_t count, Indices sizes) {
   if (count > std::numeric_limits<uint32_t>::max())
     raise(ErrorKind::NotImplemented, "sparse tensors of more than 2**32 elements cannot be sorted");
-  if (is_strictly_sorted(keys)) {
-    Distinct made{integers(count), integers(count)};
-    std::copy(keys.begin(), keys.end(), begin_of(made.keys));
-    for (int64_t i = 0; i < count; ++i) begin_of(made.numbers)[i] = i;
-    return made;
-  }
-  const auto [least, most] = std::minmax_element(keys.begin(), keys.end());
-  const int width = std::bit_width(static_cast<uint64_t>(*most) - static_cast<uint64_t>(*least));
-  return width <= 32 ? sorted<uint32_t>(keys, *least, width) : sorted<uint64_t>(keys, *least, width);
+  const int width = key_width(sizes);
+  return width <= 32 ? sorted<uint32_t>(indices, count, sizes, width) : sorted<uint64_t>(indices, count, sizes, width);
 }
 
 Union merged(Indices first, Indices second) {
@@ -252,10 +299,10 @@ Tensor unravelled(Indices keys, Indices sizes) {
   const int64_t count = static_cast<int64_t>(keys.size()), dims = static_cast<int64_t>(sizes.size());
   const int64_t shape[] = {dims, count};
   Tensor made = empty(shape, DType::Int64);
-  if (!dims || !count) return made;
-  const int64_t most = *std::max_element(keys.begin(), keys.end());
-  if (most < std::numeric_limits<uint32_t>::max()) unravel<uint32_t>(keys, sizes, begin_of(made));
-  else unravel<uint64_t>(keys, sizes, begin_of(made));
+  radix::in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+    Unraveller indices(sizes, begin_of(made), count);
+    for (int64_t i = begin; i < end; ++i) indices.put(i, static_cast<uint64_t>(keys[i]));
+  });
   return made;
 }
 

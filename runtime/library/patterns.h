@@ -18,11 +18,12 @@ using Indices = std::span<const int64_t>;
 // RuntimeError unless the pointers start at 0, do not decrease and end at `count`.
 void require_pointers(Indices pointers, int64_t count);
 
-// The distinct keys in order, and for each element the number of its key among them.
-struct Distinct {
-  Tensor keys, numbers;
+// The elements of `indices`, whose rows are dims of these sizes, grouped by position: the distinct positions in
+// row-major order (a row per dim), the elements group by group in their order, and the group of each of these.
+struct Groups {
+  Tensor indices, order, numbers;
 };
-Distinct distinct(Indices keys);
+Groups grouped(const int64_t* indices, int64_t count, Indices sizes);
 
 // The union of two lists of sorted, distinct keys. `first` and `second`: each key's index in that list, or the
 // list's length if it is absent there.

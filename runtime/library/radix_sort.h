@@ -25,9 +25,9 @@ struct KeyAndPlace {
 namespace radix {
 
 constexpr int64_t kChunk = 1 << 16;    // elements that one thread moves at a time
-constexpr int kBucketBits = 8;         // the most bits of the most significant digit
+constexpr int kBucketBits = 6;         // the most bits of the most significant digit: the TLB holds a page of each
 constexpr int kBucketSize = 7;         // log2 of the smallest mean bucket size
-constexpr int kDigitBits = 8;          // in the passes over a bucket
+constexpr int kDigitBits = 9;          // in the passes over a bucket
 constexpr int64_t kInsertion = 24;     // below this, insertion sort is faster than counting
 constexpr int64_t kBucketBlocks = 64;  // blocks of buckets that threads take
 

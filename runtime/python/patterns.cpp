@@ -54,10 +54,23 @@ struct Given {
   PyObject* const* args;
 };
 
-PyObject* distinct_keys(PyObject*, PyObject* keys) {
+std::vector<int64_t> sizes_of(PyObject* object) {
+  Object sequence = own(PySequence_Fast(object, "expected a sequence of sizes"));
+  std::vector<int64_t> sizes;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
+    sizes.push_back(integer_of(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  return sizes;
+}
+
+PyObject* grouped_indices(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    auto found = patterns::distinct(indices_of(keys));
-    return tuple_of(std::move(found.keys), std::move(found.numbers));
+    const Given given(args, count, 2);
+    const Tensor indices = contiguous_of(args[0], 2);
+    const std::vector<int64_t> sizes = sizes_of(args[1]);
+    if (indices->dtype != DType::Int64 || indices->sizes[0] != static_cast<int64_t>(sizes.size()))
+      raise(ErrorKind::Runtime, "expected a row of int64 for each of %lld sizes", static_cast<long long>(sizes.size()));
+    auto found = patterns::grouped(reinterpret_cast<const int64_t*>(indices->host()), indices->sizes[1], sizes);
+    return tuple_of(std::move(found.indices), std::move(found.order), std::move(found.numbers));
   });
 }
 
@@ -99,11 +112,7 @@ PyObject* longest_row(PyObject*, PyObject* pointers) {
 PyObject* unravelled_keys(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
     const Given given(args, count, 2);
-    Object sequence = own(PySequence_Fast(args[1], "expected a sequence of sizes"));
-    std::vector<int64_t> sizes;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i)
-      sizes.push_back(integer_of(PySequence_Fast_GET_ITEM(sequence.get(), i)));
-    return wrap(patterns::unravelled(given.indices(0), sizes));
+    return wrap(patterns::unravelled(given.indices(0), sizes_of(args[1])));
   });
 }
 
@@ -129,7 +138,8 @@ PyObject* solve_triangle(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyMethodDef functions[] = {
-    {"_distinct_keys", distinct_keys, METH_O, "_distinct_keys(keys): (the distinct keys in order, each one's number)."},
+    {"_grouped_indices", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(grouped_indices)), METH_FASTCALL,
+     "_grouped_indices(indices, sizes): (the distinct columns in order, the columns' order, the group of each)."},
     {"_merged_keys", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(merged_keys)), METH_FASTCALL,
      "_merged_keys(first, second): (the union of sorted distinct keys, their places in the first, in the second)."},
     {"_merged_rows", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(merged_rows)), METH_FASTCALL,

@@ -13,21 +13,46 @@ def drawn(count, most, seed=0):
     return np.random.default_rng(seed).integers(0, most, count)
 
 
+def assert_grouped(indices, sizes):
+    """The groups that NumPy finds; elements of a group stay in their order."""
+    wanted, inverse = np.unique(indices, axis=1, return_inverse=True)
+    groups = patterns.grouped(torch.tensor(indices), sizes)
+    assert np.array_equal(groups.indices.numpy(), wanted)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    assert np.array_equal(groups.order.numpy(), order)
+    assert np.array_equal(groups.numbers.numpy(), inverse.ravel()[order])
+    assert np.array_equal(groups.of_elements().numpy(), inverse.ravel())
+
+
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("most", [1, 7, 4000, 9_000_000, 1 << 40, (1 << 62) + 5])
-def test_distinct_keys_are_in_order_and_numbered(count, most):
-    keys = drawn(count, most)
-    actual, numbers = patterns.distinct(torch.tensor(keys))
-    wanted, inverse = np.unique(keys, return_inverse=True)
-    assert np.array_equal(actual.numpy(), wanted)
-    assert np.array_equal(numbers.numpy(), inverse)
+def test_keys_are_grouped_in_order(count, most):
+    assert_grouped(drawn(count, most)[None], (most,))
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (70, 1, 900), (1 << 20, 3, 1 << 20), (9, 1)])
+def test_positions_are_grouped_in_row_major_order(sizes):
+    indices = np.stack([drawn(6000, n, d) for d, n in enumerate(sizes)])
+    assert_grouped(indices, sizes)
+    assert_grouped(np.unique(indices, axis=1), sizes)
+
+
+def test_positions_without_dims_are_one_group():
+    groups = patterns.grouped(torch.zeros(0, 3, dtype=torch.int64), ())
+    assert groups.indices.shape == (0, 1)
+    assert groups.numbers.tolist() == [0, 0, 0] and groups.order.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("wrong", [-1, 4, 1 << 40])
+def test_positions_outside_a_grid_are_refused(wrong):
+    indices = torch.tensor([[0, 1, 3], [0, wrong, 1]])
+    with pytest.raises(RuntimeError, match=f"4 in dim 1 has an element at.*{wrong}$"):
+        patterns.grouped(indices, (4, 4))
 
 
 def test_keys_that_share_their_high_bits_are_sorted():
     keys = np.concatenate([drawn(100_000, 5000), [1 << 61, 0, (1 << 61) - 1]])
-    actual, numbers = patterns.distinct(torch.tensor(keys))
-    assert np.array_equal(actual.numpy()[numbers.numpy()], keys)
-    assert (np.diff(actual.numpy()) > 0).all()
+    assert_grouped(keys[None], ((1 << 61) + 1,))
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from pellucid.sparse._ops.parts import (
 )
 from pellucid.sparse._ops.patterns import (
     coalesced,
-    distinct,
-    indices_of,
+    grouped,
     keys_of,
     pointers_of,
     product_of,
@@ -182,15 +181,13 @@ def _into_blocks(tensor: Tensor, layout: Any, block: tuple[int, ...]) -> Tensor:
     sizes = list(parts.sparse_size)
     sizes[batch] //= rows
     sizes[batch + 1] //= columns
-    keys, numbers = distinct(keys_of(outer, sizes))
+    groups = grouped(outer, sizes)
     inner = parts.indices[batch] % rows * columns + parts.indices[batch + 1] % columns
-    summed = sum_groups(
-        parts.values, numbers * (rows * columns) + inner, len(keys) * rows * columns
-    )
-    values = summed.reshape(len(keys), rows, columns, *parts.values.shape[1:])
+    places = groups.of_elements() * (rows * columns) + inner
+    summed = sum_groups(parts.values, places, groups.total * rows * columns)
+    values = summed.reshape(groups.total, rows, columns, *parts.values.shape[1:])
     grid_size = (*sizes, *values.shape[1:])
-    indices = indices_of(keys, sizes)
-    grid = Parts(COO, grid_size, parts.sparse_dims, True, (indices,), values)
+    grid = Parts(COO, grid_size, parts.sparse_dims, True, (groups.indices,), values)
     return from_grid(grid, layout, parts.size)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
@@ -68,12 +68,36 @@ def indices_of(keys: Tensor, sizes: Sequence[int]) -> Tensor:
     return found
 
 
-def distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
-    """(the distinct keys in order, the index of each element's key among them)."""
-    if not len(keys):
-        return keys, keys
-    found: tuple[Tensor, Tensor] = _routine(_C._distinct_keys, keys)
-    return found
+class Groups(NamedTuple):
+    """The elements of a pattern, grouped by position."""
+
+    indices: Tensor  # the distinct positions in row-major order: (dims, groups)
+    order: Tensor  # the elements, group by group
+    numbers: Tensor  # the group of each of these
+
+    @property
+    def total(self) -> int:
+        """The number of groups."""
+        return int(self.indices.shape[1])
+
+    def of_elements(self) -> Tensor:
+        """The group of each element, in the order in which they were given."""
+        return pellucid.empty_like(self.numbers).index_copy(0, self.order, self.numbers)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of the values of each group's elements, in their order."""
+        sorted_values = values.index_select(0, self.order)
+        if self.total == len(self.order):
+            return sorted_values
+        return sum_groups(sorted_values, self.numbers, self.total)
+
+
+def grouped(indices: Tensor, sizes: Sequence[int]) -> Groups:
+    """Groups the columns of ``indices`` (dims, elements)."""
+    if indices.device.type == "meta":  # as if all were distinct
+        order = indices.new_empty(indices.shape[1])
+        return Groups(indices, order, order)
+    return Groups(*_routine(_C._grouped_indices, indices, sizes))
 
 
 def united(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,12 +142,8 @@ def coalesced_pair(
     indices: Tensor, values: Tensor, sizes: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Sorted distinct indices and the sums of the values at each."""
-    keys, numbers = distinct(keys_of(indices, sizes))
-    if len(keys) == len(numbers):  # a permutation, if anything
-        summed = values.new_empty(values.shape).index_copy(0, numbers, values)
-    else:
-        summed = sum_groups(values, numbers, len(keys))
-    return indices_of(keys, sizes), summed
+    groups = grouped(indices, sizes)
+    return groups.indices, groups.sum(values)
 
 
 def without_repetitions(parts: Parts) -> Tensor:
@@ -132,11 +152,11 @@ def without_repetitions(parts: Parts) -> Tensor:
     """
     if parts.is_coalesced:
         return join(parts)
-    keys, numbers = distinct(keys_of(parts.indices, parts.sparse_size))
-    order = pellucid.arange(parts.nnz, device=numbers.device)
-    places = order.new_empty(len(keys)).index_copy(0, numbers, order)
-    values = parts.values.index_select(0, places)
-    return coo(indices_of(keys, parts.sparse_size), values, parts.size, True)
+    groups = grouped(parts.indices, parts.sparse_size)
+    order = groups.order
+    one = order.new_empty(groups.total).index_copy(0, groups.numbers, order)
+    values = parts.values.index_select(0, one)
+    return coo(groups.indices, values, parts.size, True)
 
 
 gradient_rules["with each position once"] = without_repetitions

@@ -26,10 +26,11 @@ from pellucid.sparse._ops.parts import COO, CSR, Parts, is_sparse, same_structur
 from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
-    distinct,
     find,
+    grouped,
     indices_of,
     keys_of,
+    product_of,
     take_or_zero,
     take_where,
     united,
@@ -220,7 +221,10 @@ def _joined(every: list[Parts], limiting: list[int]) -> tuple[Parts, list[Tensor
             take_or_zero(g.values, at) for g, at in zip(grids, places, strict=True)
         ]
     else:
-        found = _limited([keys[k] for k in limiting]) if limiting else _united(keys)
+        if limiting:
+            found = _limited([keys[k] for k in limiting])
+        else:
+            found = _united(keys, product_of(grids[0].sparse_size))
         values = [
             take_where(g.values, *find(found, own))
             for g, own in zip(grids, keys, strict=True)
@@ -263,8 +267,8 @@ def _sorted_grid(parts: Parts) -> Parts:
     return grid._replace(is_coalesced=True, structure=(indices,), values=values)
 
 
-def _united(keys: list[Tensor]) -> Tensor:
-    return distinct(pellucid.cat(keys))[0]
+def _united(keys: list[Tensor], positions: int) -> Tensor:
+    return grouped(pellucid.cat(keys)[None], [positions]).indices[0]
 
 
 def _limited(keys: list[Tensor]) -> Tensor:

@@ -14,9 +14,7 @@ from pellucid.sparse._ops.parts import COO, Parts, coo, split
 from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
-    distinct,
-    indices_of,
-    keys_of,
+    grouped,
     sum_groups,
 )
 from pellucid.sparse._ops.rules import RULES
@@ -140,9 +138,10 @@ def reduce_stored(self: Tensor, dims: list[int], keepdim: bool, name: str) -> Te
         values = getattr(values, name)(d - parts.sparse_dims + 1, keepdim=keepdim)
     remaining = [d for d in range(parts.sparse_dims) if d not in dims]
     sizes = [parts.size[d] for d in remaining]
-    keys, groups = distinct(keys_of(parts.indices[remaining], sizes))
-    combined = _combine_groups(values, groups, len(keys), name)
-    indices = indices_of(keys, sizes)
+    groups = grouped(parts.indices[remaining], sizes)
+    ordered = values.index_select(0, groups.order)
+    combined = _combine_groups(ordered, groups.numbers, groups.total, name)
+    indices = groups.indices
     if keepdim:
         indices = _with_zeros(indices, remaining, parts.sparse_dims)
     return coo(indices, combined, _size(parts, dims, keepdim), True)
@@ -169,8 +168,9 @@ def _softmax(self: Tensor, dim: int, *, is_log: bool, dtype: Any) -> Tensor:
         place = dim - parts.sparse_dims + 1
         return parts.with_values(getattr(values, name)(place))
     rest = [d for d in range(parts.sparse_dims) if d != dim]
-    keys, groups = distinct(keys_of(parts.indices[rest], [parts.size[d] for d in rest]))
-    return parts.with_values(_group_softmax(values, groups, len(keys), is_log))
+    groups = grouped(parts.indices[rest], [parts.size[d] for d in rest])
+    made = _group_softmax(values, groups.of_elements(), groups.total, is_log)
+    return parts.with_values(made)
 
 
 def _group_softmax(values: Tensor, groups: Tensor, count: int, is_log: bool) -> Tensor:
