@@ -146,7 +146,7 @@ def connect(
     return MessageGroup(links, rank, size)
 
 
-def _links(members: list[Member]) -> type[ReadLinks]:
+def _links(members: list[Member]) -> Callable[..., ReadLinks]:
     """The class that all ranks have chosen."""
     chosen = [member.links for member in members]
     if len(set(chosen)) > 1:

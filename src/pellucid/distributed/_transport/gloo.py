@@ -73,7 +73,7 @@ def _library() -> ctypes.CDLL:
 def _memory(data: Buffer) -> Any:
     """The memory of a buffer that is not empty, as an argument."""
     if isinstance(data, bytes):
-        return ctypes.cast(data, POINTER(c_char))
+        return ctypes.cast(c_char_p(data), POINTER(c_char))
     return (c_char * len(data)).from_buffer(data)
 
 
