@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from tests.distributed.ranks import LIMIT
+from tests.distributed.ranks import LIMIT, has_gloo
 
 LATE = LIMIT + 30  # after the limit of the processes that the test starts
 
@@ -33,3 +33,11 @@ def bounded(request):
         faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(params=["shared memory", "tcp", "gloo"])
+def transport(request):
+    """Each of them, as a value of PELLUCID_DISTRIBUTED_TRANSPORT."""
+    if request.param == "gloo" and not has_gloo():
+        pytest.skip("no system Gloo: apt-get install libgloo-dev")
+    return request.param

@@ -231,11 +231,11 @@ def _check_end(started, store):
         socket.create_server(("127.0.0.1", int(store))).close()
 
 
-def kill_one(seed, folder):
+def kill_one(seed, folder, transports=("shared memory", "tcp")):
     """Runs ranks and kills one: a report, or AssertionError with their outputs."""
     draw = random.Random(seed)
     name = list(WORK)[seed % len(WORK)]
-    size, transport = draw.choice([2, 3, 4]), draw.choice(["shared memory", "tcp"])
+    size, transport = draw.choice([2, 3, 4]), draw.choice(transports)
     store = draw.choice(["file", str(_free_port())])
     victim, seconds = draw.randrange(size), draw.random() * draw.choice([0.05, 2])
     shown = f"seed {seed}: {name}, {size} ranks, {transport}, store {store}, "
@@ -279,12 +279,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--transports", nargs="+", default=["shared memory", "tcp"])
     inputs = parser.parse_args()
     num_failed = 0
     for seed in range(inputs.seed, inputs.seed + inputs.count):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                print(kill_one(seed, Path(folder)), flush=True)
+                print(kill_one(seed, Path(folder), inputs.transports), flush=True)
             except AssertionError as error:
                 num_failed += 1
                 print(f"FAILED {error}", flush=True)

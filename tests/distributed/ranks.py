@@ -31,6 +31,12 @@ dist.destroy_process_group()
 """
 
 
+def has_gloo():
+    """Whether the system has Gloo with its headers."""
+    folders = "/usr/include", "/usr/local/include"
+    return any(os.path.exists(f"{folder}/gloo/context.h") for folder in folders)
+
+
 class Started:
     """A process in its own session with files as outputs, so that it never waits for a
     reader.

@@ -178,7 +178,6 @@ def rank_all(rank, size):
 
 
 @pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_collectives(size, transport, tmp_path):
     run_ranks(rank_all, size, tmp_path, PELLUCID_DISTRIBUTED_TRANSPORT=transport)
 

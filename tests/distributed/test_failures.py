@@ -13,6 +13,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import distributed as dist
+from pellucid.distributed._transport import gloo
 from tests.distributed.ranks import exit_code_of, run_ranks
 
 
@@ -158,32 +159,27 @@ def rank_leaves(rank, size):
         dist.barrier()
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_a_mismatch_fails_on_every_rank_and_names_both_calls(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_calls_differently, 3, tmp_path, **environment)
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_a_killed_rank_is_named_and_the_others_form_a_new_group(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     environment["NEXT_STORE"] = str(tmp_path / "next")
     run_ranks(rank_is_killed, 3, tmp_path, killed={2}, **environment)
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_any_thread_learns_what_ranks_wait_for(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_is_asked, 2, tmp_path, **environment)
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_new_groups_do_not_wait_for_the_killed(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_ends_before_a_new_group, 3, tmp_path, killed={0}, **environment)
 
 
-@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
 def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(
@@ -217,3 +213,16 @@ def test_a_forked_process_cannot_use_its_parents_group():
         assert exit_code_of(child) == 7
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "pattern"),
+    [("gloo", "apt-get install libgloo-dev"), ("udp", "give tcp or gloo, or leave")],
+)
+def test_an_absent_transport_says_what_is_needed(chosen, pattern, monkeypatch):
+    monkeypatch.setenv("PELLUCID_DISTRIBUTED_TRANSPORT", chosen)
+    monkeypatch.setenv("CXX", "false")
+    gloo._library.cache_clear()
+    with pytest.raises((RuntimeError, ValueError), match=pattern):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    assert not dist.is_initialized()

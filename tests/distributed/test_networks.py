@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.distributed.ranks import run_all
+from tests.distributed.ranks import has_gloo, run_all
 
 PROGRAM = """
 import datetime, sys
@@ -57,7 +57,10 @@ def two_networks():
                 ip("netns", "del", name)
 
 
-def test_ranks_and_workers_meet_over_a_link():
+@pytest.mark.parametrize("links", ["tcp", "gloo"])
+def test_ranks_and_workers_meet_over_a_link(links):
+    if links == "gloo" and not has_gloo():
+        pytest.skip("no system Gloo: apt-get install libgloo-dev")
     with contextlib.ExitStack() as stack:
         try:
             names = stack.enter_context(two_networks())
@@ -68,5 +71,5 @@ def test_ranks_and_workers_meet_over_a_link():
             ["ip", "netns", "exec", name, *program, str(rank)]
             for rank, name in enumerate(names)
         ]
-        environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"}
+        environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": links}
         assert len(run_all(commands, **environment)) == 2

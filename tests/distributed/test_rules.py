@@ -288,6 +288,10 @@ STAGED = [
     ("embedding", floats(9, 4), whole_numbers(9, 4, 2)),
     ("gather", floats(6, 4), 1, whole_numbers(4, 6, 2)),
     ("triu", floats(6, 5)),
+    ("argmax", floats(6, 5), 0),
+    ("argmin", numpy.array([[2.0, numpy.nan, 1, 1], [5, 5, numpy.nan, 0]]), 1),
+    ("max.dim", floats(6, 5), 0),
+    ("min.dim", whole_numbers(3, 6, 9), 1),
 ]
 
 

@@ -55,6 +55,7 @@ def rank_computes(rank, size):
     rank_sees_whole_sizes(mesh)
     rank_repeats(mesh)
     rank_combines_inside(mesh)
+    rank_finds_extremes(mesh)
     rank_asks_for_gradients(mesh)
 
 
@@ -191,6 +192,34 @@ def rank_combines_inside(mesh):
     table = distribute_tensor(torch.randn(6, 2), mesh, [Shard(0)])
     with pytest.raises(IndexError, match="out of bounds"):
         F.embedding(distribute_tensor(torch.tensor([1, 6]), mesh, [Replicate()]), table)
+
+
+def rank_finds_extremes(mesh):
+    """The place of an extreme over a split dim: one or two numbers a row, not the
+    operand.
+    """
+    x = torch.tensor([[3.0, 1, 3, 0, 2], [1, 5, torch.nan, 5, 0], [0, 0, 0, 0, 0]])
+    moved, reduce = [], _moves._reduced
+    _moves._reduced = lambda line, x, op: moved.append(x.numel()) or reduce(line, x, op)
+    a = distribute_tensor(x, mesh, [Shard(1)]).requires_grad_()
+    for call in (lambda x: x.argmax(1), lambda x: x.argmin(1, keepdim=True)):
+        del moved[:]
+        made = call(a)
+        assert sum(moved) == 3
+        assert torch.equal(made.full_tensor(), call(x))
+    del moved[:]
+    values, places = a.max(1)
+    assert sum(moved) == 6
+    whole = x.clone().requires_grad_()
+    expected = whole.max(1)
+    assert torch.equal(places.full_tensor(), expected.indices)
+    full = values.redistribute(placements=[Replicate()])
+    torch.testing.assert_close(full.to_local(), expected.values, equal_nan=True)
+    grad = torch.tensor([1.0, 2, 3])
+    expected.values.backward(grad)
+    full.backward(distribute_tensor(grad, mesh, [Replicate()]))
+    assert torch.equal(a.grad.full_tensor(), whole.grad)
+    _moves._reduced = reduce
 
 
 def rank_asks_for_gradients(mesh):

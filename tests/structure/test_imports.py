@@ -343,7 +343,7 @@ API = {
     "distributed/_tensor": {
         *("distributed", "distributed/tensor", "distributed/tensor/experimental"),
     },
-    "distributed/_transport": {"distributed/_stores"},
+    "distributed/_transport": {"distributed/_stores", "utils/_cpp"},
     "distributed/algorithms": set(),
     "distributed/algorithms/_checkpoint": {
         *("autograd", "distributed/fsdp", "nn", "utils"),

@@ -44,6 +44,7 @@ from pellucid_compiler.specialise.requests import decode_argument, encode_argume
 from pellucid_compiler.specialise.symbols import graph_symbols
 from pellucid_compiler.specialise.unify import renamed_attrs, unify_sizes
 from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
+from pellucid_compiler.transforms.searches import without_searches
 from pellucid_compiler.transforms.shard import Plan, staged_plans
 from pellucid_compiler.transforms.shard_rules import (
     Joined,
@@ -134,12 +135,23 @@ def staged(
     graph, env = _traced(op, values)
     steps = FlatGraph(graph).steps
     for plan in staged_plans(graph, given, env, ranks, has_gradient):
-        joined = [s for s in (*plan.needs, *plan.results) if isinstance(s, Joined)]
-        if has_gradient and any(state.combine != "sum" for state in joined):
+        if has_gradient and not _has_gradients(graph, plan):
             continue
         if plan.joins or any(map(_needs_first, steps, plan.chosen)):
             return _described(op, values, graph, env, plan, ranks, has_gradient)
     return None
+
+
+def _has_gradients(graph: Graph, plan: Plan) -> bool:
+    """Whether gradients pass what is to be combined: sums, and results without one."""
+    ends = (
+        *zip(graph.inputs, plan.needs, strict=True),
+        *zip(graph.outputs, plan.results, strict=True),
+    )
+    return not any(
+        isinstance(state, Joined) and state.combine != "sum" and value.differentiable
+        for value, state in ends
+    )
 
 
 def _needs_first(step: Step, strategy: Strategy) -> bool:
@@ -215,7 +227,7 @@ def _traced(op: Op, values: Sequence[Any]) -> tuple[Graph, dict[str, Any]]:
     traced = op.trace(call.key, call.env)
     # For half dtypes, values passed from stage to stage are float32.
     graph = unify_sizes(traced.graph, traced.nominal, traced.guards)
-    return graph, dict(call.env)
+    return without_searches(graph), dict(call.env)
 
 
 def stage_graph(description: bytes, arguments: Any) -> GraphOp:

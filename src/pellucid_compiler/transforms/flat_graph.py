@@ -41,6 +41,8 @@ class FlatGraph:
 
     def is_detached(self, number: int) -> bool:
         """Whether no gradient reaches the value."""
+        if not self.values[number].differentiable:
+            return True
         readers = [step for step in self.steps if number in step.inputs]
         return number not in self.outputs and all(
             _is_detached(step.node, k)
@@ -67,6 +69,8 @@ def _is_detached(node: Node, operand: int) -> bool:
     """Whether a loop reads the operand without a gradient to it."""
     if node.primitive is not LOOP:
         return False
+    if not node.outputs[0].differentiable:
+        return True
     return all(
         body.op == "with_partials" and len(body.args) == 1
         for body in loop_bodies(node.attrs)

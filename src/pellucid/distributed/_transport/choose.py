@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._transport.messages import MessageGroup
@@ -19,18 +19,22 @@ from pellucid.distributed._transport.shared_memory import (
     open_group,
 )
 
+if TYPE_CHECKING:
+    from pellucid.distributed._transport.read_links import ReadLinks
+
 Transport = SharedMemoryGroup | MessageGroup
 
 
 class Member(NamedTuple):
     """A rank's description, for other ranks and messages. ``network``: ranks with the
-    same value share the loopback address.
+    same value share the loopback address. ``links``: what it uses between machines.
     """
 
     host: str
     pid: int
     machine: str
     network: str
+    links: str
 
     def shown(self) -> str:
         """The description in messages."""
@@ -39,9 +43,19 @@ class Member(NamedTuple):
 
 def own_member() -> Member:
     """The description of this process."""
-    uses_memory = os.environ.get("PELLUCID_DISTRIBUTED_TRANSPORT", "") != "tcp"
-    machine = machine_identity() if uses_memory else ""
-    return Member(socket.gethostname(), os.getpid(), machine, _network())
+    chosen = os.environ.get("PELLUCID_DISTRIBUTED_TRANSPORT") or "shared memory"
+    if chosen not in ("shared memory", "tcp", "gloo"):
+        raise ValueError(
+            f"PELLUCID_DISTRIBUTED_TRANSPORT is {chosen!r}; give tcp or gloo, or leave "
+            "it out: ranks of one machine then share memory, others use tcp"
+        )
+    uses_memory = chosen == "shared memory"
+    return Member(
+        *(socket.gethostname(), os.getpid()),
+        machine_identity() if uses_memory else "",
+        _network(),
+        "tcp" if uses_memory else chosen,
+    )
 
 
 def _network() -> str:
@@ -126,9 +140,24 @@ def connect(
         shared = open_group(store, rank, size, pids, on_slow, on_wait, timeout)
         if shared is not None:
             return shared
-    from pellucid.distributed._transport.sockets import SocketLinks
-
     is_one = len({member.network for member in members}) == 1
     host = own_address(is_one, host_of(store))
-    links = SocketLinks(store, rank, size, host, timeout, where, on_wait)
+    links = _links(members)(store, rank, size, host, timeout, where, on_wait)
     return MessageGroup(links, rank, size)
+
+
+def _links(members: list[Member]) -> Callable[..., ReadLinks]:
+    """The class that all ranks have chosen."""
+    chosen = [member.links for member in members]
+    if len(set(chosen)) > 1:
+        raise RuntimeError(
+            "PELLUCID_DISTRIBUTED_TRANSPORT differs between ranks: "
+            + ", ".join(f"rank {r} has {name}" for r, name in enumerate(chosen))
+        )
+    if chosen[0] == "gloo":
+        from pellucid.distributed._transport.gloo import GlooLinks
+
+        return GlooLinks
+    from pellucid.distributed._transport.sockets import SocketLinks
+
+    return SocketLinks
