@@ -8,12 +8,12 @@
 namespace pellucid {
 
 namespace {
-constexpr size_t kSmallShare = 16;  // the share of a segment's resident bytes that a small block must not pin
+constexpr size_t kSmallShare = 16;  // a block that is this much smaller must not pin the pages of a large one
 }
 
 bool LargeBlocks::is_worth_leaving_whole(const FreePart& part, size_t nbytes) const {
   const auto place = parts_.find(part.address);
-  return place->second.resident / kSmallShare >= nbytes && is_whole_segment(place);
+  return is_whole_segment(place) && segments_.at(part.address) / kSmallShare >= nbytes;
 }
 
 void* LargeBlocks::take(size_t nbytes, size_t* reused, bool any_part) {
@@ -29,12 +29,16 @@ void* LargeBlocks::take(size_t nbytes, size_t* reused, bool any_part) {
     list(parts_.emplace_hint(std::next(part), part->first + nbytes, rest));
   }
   taken = {nbytes, 0, false, taken.starts_segment};
+  size_t& largest = std::prev(segments_.upper_bound(part->first))->second;
+  largest = std::max(largest, nbytes);
   unpoison_block(part->first, nbytes);
   return part->first;
 }
 
 void LargeBlocks::add_segment(void* segment, size_t nbytes) {
-  list(parts_.emplace(static_cast<char*>(segment), Part{nbytes, 0, true, true}).first);
+  const auto start = static_cast<char*>(segment);
+  segments_.emplace(start, 0);
+  list(parts_.emplace(start, Part{nbytes, 0, true, true}).first);
 }
 
 size_t LargeBlocks::give_back(void* block) {
@@ -75,7 +79,8 @@ bool LargeBlocks::is_whole_segment(Parts::const_iterator part) const {
 std::vector<LargeBlocks::Listed> LargeBlocks::list_parts() const {
   std::vector<Listed> listed;
   for (const auto& [address, part] : parts_)
-    listed.push_back({address, part.nbytes, part.resident, part.free, part.starts_segment});
+    listed.push_back({address, part.nbytes, part.resident, part.free, part.starts_segment,
+                      part.starts_segment ? segments_.at(address) : 0});
   return listed;
 }
 
@@ -90,6 +95,7 @@ size_t LargeBlocks::trim(Release release, Discard discard) {
       unlist(current);
       unpoison_block(current->first, state.nbytes);
       release(current->first, state.nbytes);
+      segments_.erase(current->first);
       parts_.erase(current);
     } else if (state.resident && discard) {
       released += state.resident;

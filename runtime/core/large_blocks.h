@@ -19,8 +19,8 @@ class LargeBlocks {
   using Discard = void (*)(void* block, size_t nbytes);
 
   // Takes the smallest free part that fits, among equals the one with the most resident bytes; null if there is
-  // none. `reused` receives the resident bytes of the block. Unless `any_part`, one free segment used by larger
-  // blocks is left whole: a small block that outlived its loop iteration would make the next large block touch
+  // none. `reused` receives the resident bytes of the block. Unless `any_part`, one free segment that has served much
+  // larger blocks is left whole: a small block that outlived its loop iteration would make the next large block touch
   // new pages. Only one: if each were left whole, every iteration would add a segment.
   void* take(size_t nbytes, size_t* reused, bool any_part);
   void add_segment(void* segment, size_t nbytes);
@@ -34,6 +34,7 @@ class LargeBlocks {
     char* address;
     size_t nbytes, resident;
     bool free, starts_segment;
+    size_t largest;  // of the blocks that the segment has served, if the part starts one
   };
   std::vector<Listed> list_parts() const;  // by address
 
@@ -63,7 +64,8 @@ class LargeBlocks {
   bool is_whole_segment(Parts::const_iterator part) const;
   bool is_worth_leaving_whole(const FreePart& part, size_t nbytes) const;
 
-  Parts parts_;  // of all segments, by address
+  Parts parts_;                       // of all segments, by address
+  std::map<char*, size_t> segments_;  // by address: the largest block that each has served
   std::set<FreePart> free_;
 };
 

@@ -92,15 +92,16 @@ PyObject* get_memory_statistics(PyObject*, PyObject*) {
                        "num_out_of_memory", counts.num_out_of_memory);
 }
 
-// [(address, bytes, resident bytes, free, starts a segment)]
+// [(address, bytes, resident bytes, free, starts a segment, the segment's largest block so far or 0)]
 PyObject* list_parts(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
     for (const LargeBlocks::Listed& part : list_large_blocks()) {
-      Object entry = own(Py_BuildValue("KKKOO", reinterpret_cast<unsigned long long>(part.address),
+      Object entry = own(Py_BuildValue("KKKOOK", reinterpret_cast<unsigned long long>(part.address),
                                        static_cast<unsigned long long>(part.nbytes),
                                        static_cast<unsigned long long>(part.resident), part.free ? Py_True : Py_False,
-                                       part.starts_segment ? Py_True : Py_False));
+                                       part.starts_segment ? Py_True : Py_False,
+                                       static_cast<unsigned long long>(part.largest)));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();

@@ -82,3 +82,15 @@ def test_a_small_result_leaves_large_segments_whole():
     assert actual.resident == trace.counters["reserved_bytes"]
     splitting = memory.replay(trace, memory.FirstFit())
     assert splitting.resident_peak >= actual.resident_peak
+
+
+def step_of_equal_blocks():
+    """40 MiB in blocks of 2 MiB, as the activations of a network's layers."""
+    return [torch.empty(MIB // 2) for _ in range(20)]
+
+
+def test_a_second_step_is_served_by_the_segment_of_the_first():
+    trace = memory.record_trace(lambda: [len(step_of_equal_blocks()) for _ in "abc"])
+    assert trace.counters["reserved_bytes"] < 41 * MIB
+    actual = memory.replay(trace, memory.Current())
+    assert actual.resident == trace.counters["reserved_bytes"]

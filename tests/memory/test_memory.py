@@ -172,7 +172,7 @@ def test_the_search_for_holders_ends(monkeypatch):
 def test_the_summary_adds_up():
     lines = memory.summary().splitlines()
     assert len(lines) == 8 and "live blocks" in lines[0]
-    free = [nbytes for _, nbytes, _, is_free, _ in _C._large_blocks() if is_free]
+    free = [nbytes for _, nbytes, _, is_free, _, _ in _C._large_blocks() if is_free]
     assert f"the largest of {len(free)} free parts" in lines[2]
     counts = memory.stats()
     assert counts["peak_reserved_bytes"] >= counts["reserved_bytes"] > 0

@@ -87,6 +87,32 @@ TEST(of_free_parts_of_one_size_the_one_with_pages_is_taken_first) {
   empty_cache();
 }
 
+TEST(only_a_segment_of_much_larger_blocks_is_left_whole) {
+  constexpr size_t kMiB = size_t{1} << 20, kLarge = 64 * kMiB;
+  const auto take = [](size_t nbytes) { return allocate_block(nbytes, size_class(nbytes)); };
+  const auto give = [](void* block, size_t nbytes) { free_block(block, size_class(nbytes)); };
+  empty_cache();
+  const int64_t before = allocator_statistics().reserved_bytes;
+  const auto is_reserved = [&](size_t nbytes) {
+    return allocator_statistics().reserved_bytes - before == static_cast<int64_t>(nbytes);
+  };
+  for (int step = 0; step < 3; ++step) {  // 64 MiB in blocks of 2 MiB: every step is served by the same segment
+    void* blocks[32];
+    for (void*& block : blocks) block = take(2 * kMiB);
+    for (void* block : blocks) give(block, 2 * kMiB);
+    CHECK(is_reserved(kLarge));
+  }
+  give(take(kLarge), kLarge);
+  CHECK(is_reserved(kLarge));
+  void* kept = take(2 * kMiB);  // in a segment of its own, so that the next large block finds its pages
+  void* large = take(kLarge);
+  CHECK(is_reserved(kLarge + 2 * kMiB));
+  give(kept, 2 * kMiB);
+  give(large, kLarge);
+  empty_cache();
+  CHECK(is_reserved(0));
+}
+
 TEST(large_blocks_above_the_limit_of_the_cache_go_back) {
   empty_cache();
   const int64_t before = allocator_statistics().reserved_bytes;

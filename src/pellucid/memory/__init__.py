@@ -80,7 +80,7 @@ def summary() -> str:
     counts = stats()
     live, reserved = counts["allocated_bytes"], counts["reserved_bytes"]
     resident = _resident()
-    free = [nbytes for _, nbytes, _, is_free, _ in _C._large_blocks() if is_free]
+    free = [nbytes for _, nbytes, _, is_free, _, _ in _C._large_blocks() if is_free]
     rows = [
         ("live blocks", live),
         ("free, cached", reserved - live),

@@ -24,8 +24,8 @@ class _Large:
         self.parts: dict[int, Part] = {}
 
     def choose(self, nbytes: int, any_part: bool) -> Part | None:
-        """The smallest that fits, of equal ones the most touched; whole segments that
-        are in use by larger blocks are left whole.
+        """The smallest that fits, of equal ones the most touched; a whole segment
+        that has served much larger blocks is left whole.
         """
         free = [p for p in self.parts.values() if p.is_free and p.nbytes >= nbytes]
         free.sort(key=lambda p: (p.nbytes, p.nbytes - p.resident, p.address))
@@ -35,12 +35,18 @@ class _Large:
         return None
 
     def _is_worth_leaving(self, part: Part, nbytes: int) -> bool:
-        return self.is_whole(part) and part.resident // _SEPARATE >= nbytes
+        return self.is_whole(part) and part.largest // _SEPARATE >= nbytes
 
     def following(self, part: Part) -> Part | None:
         """The part behind, of the same segment."""
         found = self.parts.get(part.address + part.nbytes)
         return None if found is None or found.starts_segment else found
+
+    def before(self, part: Part) -> Part:
+        """The part in front of one that does not start its segment."""
+        return next(
+            p for p in self.parts.values() if p.address + p.nbytes == part.address
+        )
 
     def is_whole(self, part: Part) -> bool:
         """Whether a part is its segment."""
@@ -55,6 +61,10 @@ class _Large:
             left = part.resident - reused
             self.parts[address] = Part(address, rest, left, True, False)
         part.nbytes, part.resident, part.is_free = nbytes, 0, False
+        start = part
+        while not start.starts_segment:
+            start = self.before(start)
+        start.largest = max(start.largest, nbytes)
         return reused
 
     def give(self, address: int) -> int:
@@ -63,11 +73,8 @@ class _Large:
         nbytes = part.nbytes
         part.is_free, part.resident = True, nbytes
         self._absorb(part)
-        before = next(
-            (p for p in self.parts.values() if p.address + p.nbytes == address), None
-        )
-        if not part.starts_segment and before is not None and before.is_free:
-            self._absorb(before)
+        if not part.starts_segment and self.before(part).is_free:
+            self._absorb(self.before(part))
         return nbytes
 
     def _absorb(self, part: Part) -> None:
@@ -90,7 +97,7 @@ class Current(Policy):
         self.large = _Large()
         self.cached = 0
 
-    def begin(self, parts: Sequence[tuple[int, int, int, bool, bool]]) -> None:
+    def begin(self, parts: Sequence[tuple[int, int, int, bool, bool, int]]) -> None:
         """Starts from existing segments, with empty lists."""
         for part in parts:
             made = self.large.parts[part[0]] = Part(*part)

@@ -135,7 +135,7 @@ def segments() -> list[dict[str, Any]]:
     size classes are not in segments.
     """
     found: list[list[dict[str, Any]]] = []
-    for address, nbytes, _, is_free, starts in _C._large_blocks():
+    for address, nbytes, _, is_free, starts, _ in _C._large_blocks():
         if starts:
             found.append([])
         found[-1].append(_block(address, nbytes, is_free, []))

@@ -32,9 +32,10 @@ class Policy:
         """Frees the block."""
         raise NotImplementedError(f"{type(self).__name__} needs give(address, nbytes)")
 
-    def begin(self, parts: Sequence[tuple[int, int, int, bool, bool]]) -> None:
+    def begin(self, parts: Sequence[tuple[int, int, int, bool, bool, int]]) -> None:
         """What is there when the trace begins: address, bytes, resident bytes, whether
-        free, whether it starts a segment. Policies but `Current` begin with nothing.
+        free, whether it starts a segment, and the largest block that this has served.
+        Policies but `Current` begin with nothing.
         """
 
     def adopt(self, address: int, nbytes: int) -> None:
@@ -57,13 +58,16 @@ class Policy:
 
 @dataclass
 class Part:
-    """A part of a segment. ``resident``: how much of a free one was touched."""
+    """A part of a segment. ``resident``: how much of a free one was touched;
+    ``largest``: of the blocks that the segment has served, if the part starts one.
+    """
 
     address: int
     nbytes: int
     resident: int
     is_free: bool
     starts_segment: bool
+    largest: int = 0
 
 
 class Fit(Policy):

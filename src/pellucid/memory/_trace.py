@@ -37,7 +37,7 @@ class Trace:
 
     entries: Sequence[Entry]
     counters: dict[str, int]
-    parts: Sequence[tuple[int, int, int, bool, bool]] = ()
+    parts: Sequence[tuple[int, int, int, bool, bool, int]] = ()
 
     def __len__(self) -> int:
         return len(self.entries)
