@@ -1,8 +1,10 @@
 """The child process of experiments: runs a script, original or patched, and reports.
 
-``python -m pellucid.diagnose.child MODE RESULT PATCHED SCRIPT ...``: MODE "record"
-gives a verdict, "time" seconds and the peak of memory, "values" which expressions
-repeat others. ``import torch`` is this package, as under ``python -m pellucid.run``.
+``python -m pellucid.diagnose.child SOCKET SCRIPT ...`` imports what the script imports
+of this package, then forks for each request (`Program.run` sends them), so that a run
+costs no start of an interpreter. The modes: "record" gives a verdict, "time" seconds
+and the peak of memory, "values" which expressions repeat others. ``import torch`` is
+this package, as under ``python -m pellucid.run``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,10 @@ import importlib.machinery
 import json
 import os
 import resource
+import signal
+import socket
 import sys
+import time
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -55,13 +60,11 @@ def main_module(
     return code, module
 
 
-def _preload(script: str, patched: dict[str, str]) -> None:
+def _preload(script: str) -> None:
     """Imports what of this package and NumPy a script imports first: a gain is that of
     the program, however long its process takes to start.
     """
-    path = os.path.abspath(script)
-    source = patched.get(path) or Path(path).read_text(encoding="utf-8")
-    for node in ast.parse(source).body:
+    for node in ast.parse(Path(script).read_text(encoding="utf-8")).body:
         names = [alias.name for alias in getattr(node, "names", ())]
         if isinstance(node, ast.ImportFrom) and not node.level:
             names = [node.module or ""]
@@ -81,20 +84,26 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 
 
 def timed(code: CodeType, module: ModuleType) -> str:
-    """Seconds of a run, the peaks of its tensors' memory and of the process's, as JSON.
-    Time without a core is caused by other programs and not counted.
+    """Seconds of a run, also of the CPU, the peaks of its tensors' memory and of the
+    process's, as JSON. Time without a core is caused by other programs, not counted.
     """
     from pellucid import _C
     from pellucid.diagnose.run_delay import Clock, run_delay
 
-    before, clock = run_delay(), Clock()
+    before, clock, cpu = run_delay(), Clock(), _cpu_seconds()
     _execute(code, module)
     wall, without_core, _ = clock.read()
+    cpu = _cpu_seconds() - cpu
     peak = _C._memory_statistics()["peak_allocated_bytes"]
-    away = before + without_core
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    measured = {"seconds": wall - without_core, "peak": peak, "resident": resident}
-    return json.dumps({**measured, "away": away})
+    measured = {"seconds": wall - without_core, "cpu": cpu, "peak": peak}
+    away = before + without_core
+    return json.dumps({**measured, "resident": resident, "away": away})
+
+
+def _cpu_seconds() -> float:
+    """Of all threads of this process, and of the children that ended."""
+    return sum(os.times()[:4])
 
 
 def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
@@ -129,26 +138,74 @@ def valued(code: CodeType, module: ModuleType) -> str:
 
 
 _MODES = {"time": timed, "values": valued}  # besides "record"
+_POLL = 0.01  # seconds
 
 
 def main() -> None:
     """See the module."""
-    mode, result, texts, script, *arguments = sys.argv[1:]
-    patched: dict[str, str] = json.loads(Path(texts).read_text())
+    number, script, *arguments = sys.argv[1:]
+    from pellucid import run
+
+    run.install()
+    with contextlib.suppress(Exception):  # the run itself reports it
+        _preload(script)
+    request = _next_request(socket.socket(fileno=int(number)))
+    if request is not None:
+        _answer(request, script, arguments)
+
+
+def _next_request(channel: socket.socket) -> dict[str, Any] | None:
+    """The request that this process, a fork, is to answer; None if there are no more.
+    Without a core is the time of which the requester learns here.
+    """
+    from pellucid.diagnose.run_delay import run_delay
+
+    away = 0.0
+    with channel, channel.makefile("rw", encoding="utf-8") as lines:
+        for line in lines:
+            request: dict[str, Any] = json.loads(line)
+            process = os.fork()
+            if not process:
+                return request
+            status = _waited(process, request["limit"])
+            own = run_delay() - away
+            away += own
+            print(json.dumps({"status": status, "away": own}), file=lines, flush=True)
+    return None
+
+
+def _waited(process: int, limit: float | None) -> int | None:
+    """The exit status of a child; None if it took longer, and was ended."""
+    end = float("inf") if limit is None else time.perf_counter() + limit
+    while time.perf_counter() < end:
+        done, status = os.waitpid(process, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(_POLL)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return None
+
+
+def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:
+    """Runs the script as a request asks, and writes what it prints and the result into
+    the request's folder.
+    """
+    folder = Path(request["folder"])
+    for number, name in ((1, "output"), (2, "errors")):
+        file = os.open(folder / name, os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, number)
+        os.close(file)
+    mode, patched = request["mode"], request["patched"]
     _use(patched)
     leaving = Leaving() if mode == "record" else None
     code, module = main_module(script, patched, leaving)
     sys.argv = [script, *arguments]
-    from pellucid import run
-
-    run.install()
-    if mode == "time":
-        _preload(script, patched)
     if leaving is None:
         found = _MODES[mode](code, module)
     else:
         found = recorded(code, module, leaving)
-    Path(result).write_text(found)
+    (folder / "result").write_text(found)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,33 @@
 """Measures a patch's gain: original and patched program alternate in child processes.
 
 Every run is a separate process that executes the script with the text of some files
-replaced; no file is changed. A gain is the ratio of the fastest runs, within the
-interval of the pairs' ratios; it counts if the lower end of that is above 1.05, or if
-the peak of memory falls by a twentieth.
+replaced; no file is changed. A gain is the median of the ratios of pairs, which run one
+directly after the other, in changing order: what else the machine does is alike for
+both. It counts if the interval's lower end is above 1.05, or if the peak of memory
+falls by a twentieth.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, TextIO
 
 from pellucid.diagnose.findings import Finding, Report
 
-_PAIRS = 5  # at the most
+_PAIRS = 9  # at the most; fewer once the interval of some is narrow enough
+_NARROW = {2: 1.06, 3: 1.1, 5: 1.2}
+_ALIKE = 1.2  # use of cores of two versions whose CPU times are compared
 _GAIN, _SAVING = 1.05, 0.05
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
@@ -31,10 +38,26 @@ _TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and secon
 
 
 class Program:
-    """A script and its arguments, to be run in a child process."""
+    """A script and its arguments, to be run in child processes: each is a fork of one
+    that has imported this package, which ends with this object.
+    """
 
     def __init__(self, script: str, arguments: Sequence[str]) -> None:
         self.script, self.arguments = script, list(arguments)
+
+    @cached_property
+    def _channel(self) -> TextIO:
+        own, other = socket.socketpair()
+        with own, other:
+            command = [sys.executable, "-m", "pellucid.diagnose.child"]
+            command += [str(other.fileno()), self.script, *self.arguments]
+            handed, nothing = (other.fileno(),), subprocess.DEVNULL
+            process = subprocess.Popen(
+                command, pass_fds=handed, stdout=nothing, stderr=nothing
+            )
+            channel = own.makefile("rw", encoding="utf-8")
+        weakref.finalize(self, _end, channel, process)
+        return channel
 
     def run(
         self,
@@ -46,23 +69,28 @@ class Program:
         if the program fails, or takes longer than ``seconds``.
         """
         with tempfile.TemporaryDirectory() as folder:
-            result = Path(folder, "result.json")
-            texts = Path(folder, "patched.json")
-            texts.write_text(json.dumps(patched or {}))
-            command = [sys.executable, "-m", "pellucid.diagnose.child"]
-            command += [mode, str(result), str(texts), self.script, *self.arguments]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=seconds
-                )
-            except subprocess.TimeoutExpired as late:
-                raise RuntimeError(f"{self.script} took {late.timeout} s") from None
-            if done.returncode or not result.exists():
+            request = {"mode": mode, "patched": patched or {}, "limit": seconds}
+            request["folder"] = folder
+            print(json.dumps(request), file=self._channel, flush=True)
+            reply = json.loads(self._channel.readline() or "{}")
+            if reply.get("status", -1) is None:
+                raise RuntimeError(f"{self.script} took {seconds} s")
+            output, errors, result = (
+                Path(folder, name) for name in ("output", "errors", "result")
+            )
+            if reply.get("status") or not result.exists():
+                said = errors.read_text() if errors.exists() else ""
                 raise RuntimeError(
-                    f"{self.script} ended with {done.returncode}:\n{done.stderr[-999:]}"
+                    f"{self.script} ended with {reply.get('status')}:\n{said[-999:]}"
                 )
             measured: dict[str, Any] = json.loads(result.read_text())
-            return {**measured, "output": done.stdout}
+            away = measured["away"] + reply["away"]
+            return {**measured, "away": away, "output": output.read_text()}
+
+
+def _end(channel: TextIO, process: subprocess.Popen[bytes]) -> None:
+    channel.close()
+    process.wait()
 
 
 def measure(
@@ -79,32 +107,13 @@ def measure(
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
     wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share))
-    plain: list[dict[str, Any]] = []
-    runs: dict[int, list[dict[str, Any]]] = {id(finding): [] for finding in wanted}
-    failed: set[int] = set()
-    shortest, longest, end = float("inf"), 0.0, float("inf")
-    for _ in range(_PAIRS if wanted else 0):
-        if time.perf_counter() + longest >= end:
+    trials = Trials(program, begin)
+    for turn in range(_PAIRS):
+        if not trials.turn(wanted, is_reversed=bool(turn % 2)):
             break
-        start = time.perf_counter()
-        plain.append(program.run("time"))
-        away = plain[-1]["away"]
-        wall = time.perf_counter() - start
-        took = wall - away
-        shortest, longest, begin = min(shortest, took), max(longest, took), begin + away
-        end = begin + _TIMES * shortest + _BESIDES
-        for finding in wanted:
-            left = end - time.perf_counter()
-            is_first = finding is wanted[0] and not runs[id(finding)]
-            if id(finding) in failed or (left <= longest and not is_first):
-                continue
-            found = _patched(program, finding, _PATIENCE * max(left, wall))
-            runs[id(finding)] += found
-            failed |= set() if found else {id(finding)}
-            away = sum(one["away"] for one in found)
-            begin, end = begin + away, end + away
     for finding in wanted:
-        judge(finding, plain, runs[id(finding)])
+        judge(finding, *trials.sides(finding))
+    failed = trials.failed
     replay([f for f in every if f.replay is not None and f.patch is None])
     for finding in report.findings:
         if finding.pairs == 1 and not is_worth(finding):
@@ -118,7 +127,7 @@ def measure(
         if f.measured_gain is not None or (id(f) in failed and f.patch is not None)
     ]
     useless = {id(f) for f in tried if not is_worth(f)}
-    if all(run["output"] == output for run in plain):  # it depends on the program alone
+    if all(run["output"] == output for run in trials.plain):  # by the program alone
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
     untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
@@ -127,6 +136,82 @@ def measure(
     worth = [f for f in report.findings if id(f) not in useless]
     report.findings = sorted(not_mended(best_of_each_line(worth)), key=_rank)
     report.options = [f for f in report.options if is_worth(f)]
+
+
+class Trials:
+    """Runs of the original and of patched programs, until there is no time: ``plain``,
+    the original's, and ``failed``, by identity the findings whose patch does not run.
+    """
+
+    def __init__(self, program: Program, begin: float) -> None:
+        self._program, self._begin = program, begin
+        self.plain: list[dict[str, Any]] = []
+        self.failed: set[int] = set()
+        self._pairs: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+        self._shortest, self._longest, self._wall = float("inf"), 0.0, 0.0
+
+    def turn(self, findings: Sequence[Finding], is_reversed: bool) -> bool:
+        """A run of the original and of each patch whose gain is not certain yet, in the
+        order of their importance or, reversed, the original last; whether there were.
+        """
+        wanted = [f for f in findings if not self._is_done(f)]
+        if not wanted or (self.plain and self._left() <= self._longest):
+            return False
+        made: list[tuple[Finding, dict[str, Any]]] = []
+        if not is_reversed:
+            self._run_plain()
+        for finding in wanted:
+            is_first = finding is findings[0] and not self._pairs
+            needed = self._longest * (2 if is_reversed else 1)
+            if is_first or self._left() > needed:
+                made += [(finding, one) for one in self._run_patched(finding)]
+        if is_reversed and made:
+            self._run_plain()
+        for finding, one in made:
+            self._pairs.setdefault(id(finding), []).append((self.plain[-1], one))
+        return bool(made)
+
+    def sides(
+        self, finding: Finding
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The runs of the original and of a finding's patch, in pairs."""
+        pairs = self._pairs.get(id(finding), [])
+        return [a for a, _ in pairs], [b for _, b in pairs]
+
+    def _is_done(self, finding: Finding) -> bool:
+        ratios = ratios_of(*self.sides(finding))
+        limits = [limit for count, limit in _NARROW.items() if len(ratios) >= count]
+        low, high = _interval(ratios)
+        is_narrow = high <= max(limits, default=0.0) * low
+        return is_narrow or id(finding) in self.failed
+
+    def _left(self) -> float:
+        """Seconds until the end."""
+        end = self._begin + _TIMES * self._shortest + _BESIDES
+        return end - time.perf_counter()
+
+    def _run_plain(self) -> None:
+        start = time.perf_counter()
+        self.plain.append(self._program.run("time"))
+        self._wall, away = time.perf_counter() - start, self.plain[-1]["away"]
+        self._begin += away
+        self._shortest = min(self._shortest, self._wall - away)
+        self._longest = max(self._longest, self._wall - away)
+
+    def _run_patched(self, finding: Finding) -> list[dict[str, Any]]:
+        """One run; none if the patched program fails or takes longer."""
+        patch = finding.patch
+        assert patch is not None
+        source = Path(patch.file).read_text(encoding="utf-8")
+        limit = _PATIENCE * max(self._left(), self._wall)
+        try:
+            text = patch.apply(source)
+            found = self._program.run("time", {patch.file: text}, limit)
+        except RuntimeError:
+            self.failed.add(id(finding))
+            return []
+        self._begin += found["away"]
+        return [found]
 
 
 def _ask(program: Program, report: Report) -> float:
@@ -163,19 +248,6 @@ def _rank(finding: Finding) -> float:
     return -1 / (1 - part * min(finding.share, 1.0))
 
 
-def _patched(
-    program: Program, finding: Finding, seconds: float
-) -> list[dict[str, Any]]:
-    """One run; none if the patched program fails or takes longer."""
-    patch = finding.patch
-    assert patch is not None
-    source = Path(patch.file).read_text(encoding="utf-8")
-    try:
-        return [program.run("time", {patch.file: patch.apply(source)}, seconds)]
-    except RuntimeError:
-        return []
-
-
 def judge(
     finding: Finding, plain: list[dict[str, Any]], patched: list[dict[str, Any]]
 ) -> None:
@@ -183,12 +255,8 @@ def judge(
     pairs = list(zip(plain, patched, strict=False))
     if not pairs:
         return
-    ratios = sorted(a["seconds"] / b["seconds"] for a, b in pairs)
-    cut = len(ratios) // 5  # extremes of many pairs are caused by other programs
-    low, high = ratios[cut], ratios[len(ratios) - 1 - cut]
-    # Other programs only add time, so the fastest runs are least disturbed.
-    gain = min(a["seconds"] for a, _ in pairs) / min(b["seconds"] for _, b in pairs)
-    finding.measured_gain = min(max(gain, low), high), low, high
+    ratios = ratios_of(plain, patched)
+    finding.measured_gain = median(ratios), *_interval(ratios)
     finding.pairs = len(pairs)
     finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
     for peak in ("peak", "resident") if finding.kind == "peak" else ("peak",):
@@ -198,6 +266,37 @@ def judge(
             finding.saved_bytes = max(saved, finding.saved_bytes)
     if finding.patch is not None:
         finding.patched = finding.patch.diff()
+
+
+def ratios_of(
+    plain: Sequence[dict[str, Any]], patched: Sequence[dict[str, Any]]
+) -> list[float]:
+    """How many times as long the first of each pair took, sorted. The CPU's time is
+    compared instead if it is the steadier one, and both versions use as many cores.
+    """
+    pairs = list(zip(plain, patched, strict=False))
+    if not pairs:
+        return []
+    clock = "seconds"
+    if all("cpu" in run for pair in pairs for run in pair):
+        cores = [
+            [run["cpu"] / run["seconds"] for run in side] for side in (plain, patched)
+        ]
+        first, second = map(median, cores)
+        is_alike = max(first, second) <= _ALIKE * min(first, second)
+        spread = {
+            name: max(run[name] for run in plain) / min(run[name] for run in plain)
+            for name in ("cpu", "seconds")
+        }
+        if is_alike and spread["cpu"] < spread["seconds"]:
+            clock = "cpu"
+    return sorted(a[clock] / b[clock] for a, b in pairs)
+
+
+def _interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """Of sorted ratios, without the extremes of many, which other programs cause."""
+    cut = len(ratios) // 5
+    return (ratios[cut], ratios[-1 - cut]) if ratios else (0.0, 1.0)
 
 
 def best_of_each_line(findings: list[Finding]) -> list[Finding]:
