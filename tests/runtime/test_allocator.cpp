@@ -88,7 +88,7 @@ TEST(of_free_parts_of_one_size_the_one_with_pages_is_taken_first) {
 }
 
 TEST(only_a_segment_of_much_larger_blocks_is_left_whole) {
-  constexpr size_t kMiB = size_t{1} << 20, kLarge = 64 * kMiB;
+  constexpr size_t kMiB = size_t{1} << 20, kSegment = 256 * kMiB;
   const auto take = [](size_t nbytes) { return allocate_block(nbytes, size_class(nbytes)); };
   const auto give = [](void* block, size_t nbytes) { free_block(block, size_class(nbytes)); };
   empty_cache();
@@ -100,15 +100,15 @@ TEST(only_a_segment_of_much_larger_blocks_is_left_whole) {
     void* blocks[32];
     for (void*& block : blocks) block = take(2 * kMiB);
     for (void* block : blocks) give(block, 2 * kMiB);
-    CHECK(is_reserved(kLarge));
+    CHECK(is_reserved(64 * kMiB));
   }
-  give(take(kLarge), kLarge);
-  CHECK(is_reserved(kLarge));
+  give(take(kSegment), kSegment);
+  CHECK(is_reserved(kSegment));
   void* kept = take(2 * kMiB);  // in a segment of its own, so that the next large block finds its pages
-  void* large = take(kLarge);
-  CHECK(is_reserved(kLarge + 2 * kMiB));
+  void* large = take(kSegment);
+  CHECK(is_reserved(kSegment + 2 * kMiB));
   give(kept, 2 * kMiB);
-  give(large, kLarge);
+  give(large, kSegment);
   empty_cache();
   CHECK(is_reserved(0));
 }

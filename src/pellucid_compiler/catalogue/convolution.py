@@ -9,6 +9,7 @@ from pellucid_compiler.catalogue.contraction import (
     convolution_gradients,
     same_padding,
 )
+from pellucid_compiler.catalogue.phases import by_phases, has_phases, known_steps
 from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.declare import (
@@ -192,7 +193,12 @@ def _transposed(
         y = _gathered(x, weight, full, stride, padding)
         return reshape(y, [x.shape[0], groups * outputs, *size])
 
-    ones = [ask(s == 1) for s in stride]
+    steps = known_steps(stride)
+    if has_phases(outputs, steps, dilation):
+        y = by_phases(x, weight, size, steps, padding, dilation)
+        return reshape(y, [x.shape[0], groups * outputs, *size])
+
+    ones = [s == 1 for s in steps]
     if any(ones) and not all(ones):
         y = _gathered_in(ones, x, weight, full, stride, padding, dilation)
         return reshape(y, [x.shape[0], groups * outputs, *size])
