@@ -1,6 +1,6 @@
 """The gradients of normalizations, from the statistics of the forward pass."""
 
-from pellucid_compiler.composites import api, composite, widened
+from pellucid_compiler.composites import composite, widened
 
 
 def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
