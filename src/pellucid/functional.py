@@ -13,7 +13,8 @@ _NAMES = frozenset(
         *("align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag"),
         *("broadcast_shapes", "broadcast_tensors", "cartesian_prod", "cdist"),
         *("chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "split"),
-        *("stft", "tensordot", "unique", "unique_consecutive", "unravel_index"),
+        *("pca_lowrank", "stft", "svd_lowrank", "tensordot", "unique"),
+        *("unique_consecutive", "unravel_index"),
     )
 )
 

@@ -131,3 +131,31 @@ def test_the_gradient_of_a_grid_is_zeros_where_the_nearest_pixel_is_taken(dims):
     to_image, to_grid = torch.autograd.grad(actual.sum(), [image, grid])
     assert to_image.sum() == 3**dims
     assert to_grid.shape == grid.shape and not to_grid.any()
+
+
+def test_norms_of_order_0_have_no_gradient():
+    x = torch.tensor([1.0, 0.0, 2.0], requires_grad=True)
+    norms = [torch.linalg.vector_norm(x, 0), x.norm(0), torch.linalg.norm(x.half(), 0)]
+    assert all(norm.requires_grad for norm in norms)
+    found = [torch.autograd.grad(n, x, allow_unused=True)[0] for n in norms]
+    assert found == [None] * 3
+    loss = torch.linalg.vector_norm(x, 0) + x.sum()
+    assert torch.autograd.grad(loss, x)[0].tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda keep, x: torch.where(keep, x, 0.0),
+        lambda keep, x: x.masked_fill(~keep, 0),
+        lambda keep, x: torch.masked.mean(x, 0, mask=keep, keepdim=True),
+    ],
+)
+def test_a_branch_that_is_not_taken_gets_no_nan(select, dtype):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).to(dtype).requires_grad_()
+    keep = torch.tensor([[True, False], [True, False]])
+    y = select(keep, x)
+    (grad,) = torch.autograd.grad(y, x, torch.full_like(y, math.nan))
+    assert grad[:, 1].tolist() == [0, 0]
+    assert grad[:, 0].isnan().all()

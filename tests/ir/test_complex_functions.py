@@ -50,6 +50,24 @@ def test_large_numbers_do_not_overflow_on_the_way():
     numpy.testing.assert_allclose(computed("sqrt", big), numpy.sqrt(big))
 
 
+LIMITS = (0.0, -0.0, 0.5, -2.0, numpy.inf, -numpy.inf, numpy.nan)
+CORNERS = numpy.array([complex(a, b) for a in LIMITS for b in LIMITS])
+C99 = "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+
+
+@pytest.mark.parametrize("name", [*C99.split(), "exp2", "log2", "log10", "abs"])
+def test_infinite_and_nan_parts_follow_annex_g(name):
+    with numpy.errstate(all="ignore"):
+        actual, wanted = computed(name, CORNERS), expected(name, CORNERS)
+    is_number = ~numpy.isnan(CORNERS)
+    for found, right in ((actual.real, wanted.real), (actual.imag, wanted.imag)):
+        numpy.testing.assert_allclose(found, right, rtol=1e-13)
+        is_sign = is_number & ~numpy.isnan(right)  # C99 leaves others open
+        numpy.testing.assert_array_equal(
+            numpy.signbit(found[is_sign]), numpy.signbit(right[is_sign])
+        )
+
+
 def test_an_order_is_refused():
     with pytest.raises(NotImplementedError, match="not defined for complex"):
         computed("lt", POINTS, OTHERS)

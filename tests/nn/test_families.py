@@ -367,6 +367,10 @@ def test_embedding_bags_reduce_rows():
     rows = torch.tensor([[0, 1], [2, 3]])
     assert close(F.embedding_bag(rows, table), table[rows].mean(1))
     assert close(F.embedding_bag(rows, table, mode="max"), table[rows].amax(1))
+    padded = F.embedding_bag(rows, table, mode="max", padding_idx=1)
+    assert close(padded, torch.stack([table[0], table[[2, 3]].amax(0)]))
+    on_meta = rows.to("meta"), table.to("meta")
+    assert F.embedding_bag(*on_meta, mode="max", padding_idx=1).shape == padded.shape
 
 
 def test_gradients_of_patches_cost_what_patches_cost():

@@ -5,6 +5,7 @@ statement gives, and stand in the package's own dict.
 from __future__ import annotations
 
 import dis
+import importlib
 import inspect
 import pickle
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import pytest
 
 import pellucid as torch
+from pellucid._package import homes
 
 IDENTITY = """
 import sys
@@ -98,3 +100,14 @@ def test_every_name_of_the_package_has_a_value():
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
+
+
+@pytest.mark.parametrize("place", sorted(homes.HOMES))
+def test_names_are_found_where_pytorch_defines_them(place: str) -> None:
+    module = importlib.import_module(f"pellucid.{place}")
+    for own, names in homes.HOMES[place].items():
+        for name in names.split():
+            value = getattr(module, name)
+            assert value is getattr(importlib.import_module(f"pellucid.{own}"), name)
+    with pytest.raises(AttributeError, match="has no attribute 'Absent'"):
+        _ = module.Absent

@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 timer = timeit.default_timer
+__path__: list[str] = []  # PyTorch's is a package: utils.benchmark.utils.timer
 
 
 class Language(Enum):

@@ -12,6 +12,7 @@ from pellucid_compiler.declare import (
     to,
     total_over,
 )
+from pellucid_compiler.ir.dtypes import wide_dtype
 
 
 def _other_dims(x):
@@ -63,13 +64,13 @@ def _normalized(x, mean, variance, weight, bias, eps):
 )
 def batch_norm_with_batch(x, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (Ioffe 2015), and
-    mean and biased variance of the batch.
+    mean and biased variance of the batch, in float32 for half precision.
     """
     _require_channels(x, weight=weight, bias=bias)
-    dims = _other_dims(x)
-    variance, mean = moments(x, dims, 0, False)
-    y = _normalized(x, mean, variance, weight, bias, eps)
-    return y, mean, variance
+    wide = to(x, wide_dtype(x.dtype))
+    variance, mean = moments(wide, _other_dims(x), 0, False)
+    y = _normalized(wide, mean, variance, weight, bias, eps)
+    return to(y, x.dtype), mean, variance
 
 
 @batch_norm_with_batch.vjp(

@@ -332,10 +332,14 @@ def _direction(grad, size, self, result, ord, dim, keepdim):
 vector_norm.gradients_seen_as(self=_direction)
 
 
-@vector_norm.vjp("at 0 PyTorch's gradient is 0; a scaled power does not overflow")
+@vector_norm.vjp(
+    "at 0 PyTorch's gradient is 0, of order 0 none; a scaled power does not overflow"
+)
 def _(x, ord, dim, keepdim, dtype, y, grad, derived):
-    if any(ask(ord == special) for special in (2, 0, 1)):
+    if ask(ord == 2) or ask(ord == 1):
         return derived(grad)
+    if ask(ord == 0):
+        return None
     dims = wrap_dims(dim, x.rank)
     if not keepdim:
         y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))

@@ -129,6 +129,11 @@ def require(
         raise error(message.format(*formatted) if values else message)
 
 
+def widened(x: Any) -> Any:
+    """``x``, in float32 if it has half precision: for bodies that round once."""
+    return x.float() if x.dtype in (api.half, api.bfloat16) else x
+
+
 def is_watched() -> bool:
     """Whether a dispatch mode other than a tracer is active: then a body should call
     the ops of PyTorch's body, even if a faster equivalent exists.

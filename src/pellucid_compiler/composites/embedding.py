@@ -1,6 +1,6 @@
 """Embedding bags, and limits of the norms of embedding rows."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, require, widened
 
 _SUM, _MEAN, _MAX = range(3)
 _ROWS = "Tensor indices, float max_norm, float norm_type"
@@ -99,14 +99,15 @@ def embedding_bag_padded(
     if mode == _MAX:
         output, greatest = _greatest(weight, rows, indices, bags, counted, count)
         return output, bags, sizes, greatest
+    rows = widened(rows)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     if padding_idx is not None:
         rows = rows * counted.to(rows.dtype).unsqueeze(1)
-    sums = weight.new_zeros(count, weight.shape[1]).index_add(0, bags, rows)
+    sums = rows.new_zeros(count, weight.shape[1]).index_add(0, bags, rows)
     if mode == _MEAN:
         sums = sums / sizes.clamp_min(1).to(sums.dtype).unsqueeze(1)
-    return sums, bags, sizes, sizes
+    return sums.to(weight.dtype), bags, sizes, sizes
 
 
 def _bag_of_each(indices, offsets, count, include_last_offset):
@@ -119,14 +120,17 @@ def _bag_of_each(indices, offsets, count, include_last_offset):
 
 
 def _greatest(weight, rows, indices, bags, counted, count):
-    """The greatest elements of each bag, 0 for an empty one, and their rows."""
-    positions = counted.bool().nonzero().squeeze(1)
-    rows, bags, indices = rows[positions], bags[positions], indices[positions]
+    """The greatest elements of each bag, 0 for an empty one, and their rows.
+
+    Indices that do not count are in one more bag, which is left out.
+    """
+    bags = bags.where(counted.bool(), count)
     columns = weight.shape[1]
     places = bags.unsqueeze(1).expand(-1, columns)
-    empty = weight.new_zeros(count, columns)
+    empty = weight.new_zeros(count + 1, columns)
     greatest = empty.scatter_reduce(0, places, rows, "amax", include_self=False)
     is_greatest = rows.detach() == greatest.detach()[bags]
     named = indices.unsqueeze(1).expand(-1, columns).masked_fill(~is_greatest, -1)
-    none = indices.new_full((count, columns), -1)
-    return greatest, none.scatter_reduce(0, places, named, "amax")
+    none = indices.new_full((count + 1, columns), -1)
+    chosen = none.scatter_reduce(0, places, named, "amax")
+    return tuple(t.narrow_copy(0, 0, count) for t in (greatest, chosen))

@@ -1,6 +1,6 @@
 """Finite differences, integrals by the trapezoidal rule, gradients on a grid."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, require, widened
 from pellucid_compiler.composites.views import wrapped_in
 
 
@@ -204,8 +204,8 @@ def _gradients(x, steps, dims, edge_order):
 
 def _differences(x, step, dim, edge_order):
     """Differences of second order inside (Fornberg 1988, uneven steps)."""
-    x = x.movedim(dim, -1)
-    x = x if x.is_floating_point() or x.is_complex() else x.to(api.float32)
+    dtype = x.dtype if x.is_floating_point() or x.is_complex() else api.float32
+    x = widened(x.to(dtype).movedim(dim, -1))
     gaps = _gaps(x, step)
     slopes = (x[..., 1:] - x[..., :-1]) / gaps
     left, right = gaps[:-1], gaps[1:]
@@ -214,7 +214,7 @@ def _differences(x, step, dim, edge_order):
     if edge_order == 2:
         first = _end(slopes, gaps, 0, 1)
         last = _end(slopes, gaps, -1, -2)
-    return api.cat((first, inside, last), -1).movedim(-1, dim)
+    return api.cat((first, inside, last), -1).movedim(-1, dim).to(dtype)
 
 
 def _gaps(x, step):

@@ -269,7 +269,7 @@ def ormqr(vectors, tau, other, left, transpose):
         other.shape,
         "left" if left else "right",
     )
-    count = tau.shape[-1]
+    count = tau.shape[-1] if other.numel() else 0
     # Q is H1 H2 ... Hk; the adjoint of each H has tau conjugated.
     first_to_last = transpose if left else not transpose
     tau = tau.conj() if first_to_last else tau

@@ -6,7 +6,7 @@ singular values. Read next: linalg_eigenvalues.py.
 
 import math
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, require, widened
 from pellucid_compiler.composites.views import wrapped_in
 
 _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
@@ -252,5 +252,7 @@ def renorm(x, p, dim, maxnorm):
     require(x.dim() > 1, "renorm takes tensors of 2 or more dims, not {}", x.dim())
     along = wrapped_in(x, dim)
     others = [d for d in range(x.dim()) if d != along]
-    norms = api.linalg.vector_norm(x, p, others, keepdim=True)
-    return x * api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+    wide = widened(x)
+    norms = api.linalg.vector_norm(wide, p, others, keepdim=True)
+    scales = api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
+    return (wide * scales).to(x.dtype)

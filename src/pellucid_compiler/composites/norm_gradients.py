@@ -1,11 +1,6 @@
 """The gradients of normalizations, from the statistics of the forward pass."""
 
-from pellucid_compiler.composites import api, composite
-
-
-def _wide(x):
-    """``x``, in float32 if it has half precision."""
-    return x.float() if x is not None and x.dtype in (api.half, api.bfloat16) else x
+from pellucid_compiler.composites import composite, widened
 
 
 def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
@@ -15,7 +10,8 @@ def _gradients(grad, x, mean, rstd, weight, over, rows, mask, moves=True):
     broadcast. Without ``moves`` the statistics do not depend on the input.
     """
     dtype = x.dtype
-    grad, x, mean, rstd, weight = map(_wide, (grad, x, mean, rstd, weight))
+    grad, x, mean, rstd = map(widened, (grad, x, mean, rstd))
+    weight = weight if weight is None else widened(weight)
     normal = (x - mean) * rstd
     gradients = [None, None, None]
     if mask[0]:

@@ -129,7 +129,9 @@ def native_batch_norm(
         unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
         return _by_running(*operands, eps), unused, unused.clone()
     output, mean, variance = by_batch(*operands, momentum, eps)
-    return output, mean.detach(), (variance.detach() + eps).rsqrt()
+    statistics = mean.detach(), (variance.detach() + eps).rsqrt()
+    like = next((t for t in operands[1:] if t is not None), x)
+    return output, *(_in_dtype_of(like, t) for t in statistics)
 
 
 _OPERANDS = "Tensor input, Tensor? weight, Tensor? bias"
@@ -219,7 +221,10 @@ def instance_norm(
         return api.group_norm(x, channels, weight, bias, eps)
     flat = x.reshape(1, batch * channels, *spatial)
     output, mean, variance = api._C._pellucid._batch_norm_with_batch(
-        flat, None, None, eps
+        flat,
+        None if weight is None else weight.repeat(batch),
+        None if bias is None else bias.repeat(batch),
+        eps,
     )
     count = x.numel() // max(batch * channels, 1)
     mean, variance = _without_history(mean), _without_history(variance)
@@ -227,8 +232,4 @@ def instance_norm(
     variances = variance.view(batch, channels).mean(0) * (count / max(count - 1, 1))
     _update(running_mean, means, momentum)
     _update(running_var, variances, momentum)
-    output = output.view(x.shape)
-    shape = (1, channels) + (1,) * len(spatial)
-    if weight is not None:
-        output = output * weight.view(shape)
-    return output if bias is None else output + bias.view(shape)
+    return output.view(x.shape)

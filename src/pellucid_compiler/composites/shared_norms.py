@@ -4,16 +4,11 @@ statistics, normalized elements, and the same for the gradient.
 PyTorch has these kernels only on GPUs; here every device computes them.
 """
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite, require, widened
 
 
 def _hidden(schema, **options):
     return composite(schema, method=False, seen=True, **options)
-
-
-def _wide(x):
-    """``x``, in float32 if it has half precision, for statistics."""
-    return x.float() if x.dtype in (api.half, api.bfloat16) else x
 
 
 def _channels(vector, x):
@@ -31,7 +26,9 @@ def _rows(x, name):
 @_hidden("batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)", out=True)
 def batch_norm_stats(x, eps):
     """Mean and ``1 / standard deviation`` of each channel."""
-    variance, mean = api.var_mean(_wide(x), _rows(x, "batch_norm_stats"), correction=0)
+    variance, mean = api.var_mean(
+        widened(x), _rows(x, "batch_norm_stats"), correction=0
+    )
     return mean, (variance + eps).rsqrt()
 
 
@@ -43,7 +40,7 @@ def batch_norm_stats(x, eps):
 def batch_norm_elemt(x, weight, bias, mean, invstd, eps):
     """The normalized elements; ``invstd`` includes ``eps`` already."""
     _rows(x, "batch_norm_elemt")
-    normal = (_wide(x) - _channels(mean, x)) * _channels(invstd, x)
+    normal = (widened(x) - _channels(mean, x)) * _channels(invstd, x)
     if weight is not None:
         normal = normal * _channels(weight, x)
     if bias is not None:
@@ -107,9 +104,9 @@ def batch_norm_backward_reduce(
     """The sums of grad and of grad times deviation, and the gradients of weight and
     bias; None for those not requested.
     """
-    rows, wide = _rows(x, "batch_norm_backward_reduce"), _wide(grad)
+    rows, wide = _rows(x, "batch_norm_backward_reduce"), widened(grad)
     total = wide.sum(rows)
-    along = (wide * (_wide(x) - _channels(mean, x))).sum(rows)
+    along = (wide * (widened(x) - _channels(mean, x))).sum(rows)
     dtype = x.dtype if weight is None else weight.dtype
     return (
         total if of_input else None,
@@ -128,8 +125,8 @@ def batch_norm_backward_reduce(
 def batch_norm_backward_elemt(grad, x, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
     """The gradient of the input, from sums over all processes."""
     total = count.sum()
-    deviation = _wide(x) - _channels(mean, x)
+    deviation = widened(x) - _channels(mean, x)
     along = deviation * _channels(invstd**2 * sum_dy_xmu / total, x)
     slope = invstd if weight is None else invstd * weight
-    centred = _wide(grad) - _channels(sum_dy / total, x) - along
+    centred = widened(grad) - _channels(sum_dy / total, x) - along
     return (centred * _channels(slope, x)).to(x.dtype)

@@ -43,8 +43,7 @@ def call_with_rule(
         return function(*values)
     num_saved = len(body.saved)
     body = body.with_outputs([*(t.value for t in outputs), *body.saved])
-    hand = _rule_graph(name, rule, values, body, count)
-    wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
+    wrt, hand = _rule_graph(name, rule, values, body, count)
     graph = tracer().graph
     found = graph.emit(
         CALL,
@@ -58,8 +57,10 @@ def call_with_rule(
 
 def _rule_graph(
     name: str, rule: HandRule, values: Sequence[Any], body: Graph, num_outputs: int
-) -> Graph:
-    """The rule over the results of ``body``: outputs, then saved values."""
+) -> tuple[tuple[int, ...], Graph]:
+    """The rule over the results of ``body`` (outputs, then saved values), and the
+    inputs that it gives gradients of: those for which it does not return None.
+    """
     hand = Graph(f"{name}.vjp")
     hand.sizes.merge(body.sizes)  # it runs under the same conditions as the body
     floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
@@ -86,11 +87,13 @@ def _rule_graph(
 
         result = rule.function(*mine, *known, *grads[:num_grads], derived=derived)
         results = result if isinstance(result, tuple) else (result,)
-        hand.outputs = [t.value for t in results]
+        given = dict(zip(floats, results, strict=True))
+        floats = [k for k, t in given.items() if t is not None]
+        hand.outputs = [given[k].value for k in floats]
         if len(grads) > num_grads:  # of saved values: second derivatives need them
             more = transposed(saved, grads[num_grads:])
             hand.outputs = [
                 (Tensor(value) + Tensor(term)).value
                 for value, term in zip(hand.outputs, more, strict=True)
             ]
-    return hand.prune()
+    return tuple(floats), hand.prune()

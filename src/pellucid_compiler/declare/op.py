@@ -107,7 +107,8 @@ class Op:
         float tensors.
 
         ``saved`` are the body's ``save_for_backward``. ``derived(*grads)`` returns the
-        gradients from transposition, to be amended or ignored.
+        gradients from transposition, to be amended or ignored. A rule may return None
+        for an operand: its gradient is undefined, as in PyTorch, in place of zeros.
         """
 
         def declare(rule: Callable[..., Any]) -> Op:

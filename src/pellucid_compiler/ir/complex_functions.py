@@ -6,7 +6,7 @@ is a real number or a bool. A scalar op in neither is undefined for complex numb
 Formulas with several steps are computed in float64 and rounded once.
 
 The inverse functions follow Kahan, "Branch Cuts for Complex Elementary Functions"
-(1987). Called only by complex_parts.py.
+(1987); infinite and NaN parts, C99's annex G. Called only by complex_parts.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _LN_2: Final = 0.6931471805599453
 _LN_10: Final = 2.302585092994046
 _INF: Final = float("inf")
 _NAN: Final = float("nan")
+_RIGHT_ANGLE: Final = 1.5707963267948966
 _STEEP: Final = 20.0  # from here on tanh is 1
 
 
@@ -126,7 +127,12 @@ def _modulus(z: Parts) -> Expr:
     great, small = make("maximum", a, b), make("minimum", a, b)
     ratio = small / great
     length = great * make("sqrt", ratio * ratio + 1)
-    return select((great == 0) | make("isinf", great), great, length)
+    return select(_is_far(z), _INF, select(great == 0, great, length))
+
+
+def _is_far(z: Parts) -> Expr:
+    """Whether it is infinite: a part is, whatever the other one."""
+    return make("isinf", z.real) | make("isinf", z.imag)
 
 
 @_question("abs")
@@ -140,7 +146,7 @@ def _sqrt(z: Parts) -> Parts:
     root = make("sqrt", make("abs", z.real) * 0.5 + _modulus(z) * 0.5)
     other = select(root == 0, 0.0, make("abs", z.imag) / (root * 2))
     is_right = z.real >= 0
-    other = select(make("isinf", z.imag), make("abs", z.imag), other)
+    root, other = (select(make("isinf", z.imag), _INF, x) for x in (root, other))
     real, imag = select(is_right, root, other), select(is_right, other, root)
     return Parts(real, make("copysign", imag, z.imag))
 
@@ -159,21 +165,36 @@ def _from_polar(size: Expr, angle: Expr) -> Parts:
     return Parts(size * make("cos", angle), imag)
 
 
+def _exponential(name: str, z: Parts) -> Parts:
+    """The power ``name`` of the real part, turned by the imaginary part."""
+    size = make(name, z.real)
+    turned = _from_polar(size, z.imag)
+    is_limit = make("isinf", z.real) & _is_open(z.imag)
+    real = select(is_limit, size, turned.real)
+    vanishes = is_limit & (size == 0)
+    return Parts(real, select(vanishes, make("copysign", 0.0, z.imag), turned.imag))
+
+
+def _is_open(x: Expr) -> Expr:
+    """Whether it is infinite or NaN: an angle without sine and cosine."""
+    return make("isinf", x) | make("isnan", x)
+
+
 @_wide("exp")
 def _exp(z: Parts) -> Parts:
-    return _from_polar(make("exp", z.real), z.imag)
+    return _exponential("exp", z)
 
 
 @_wide("exp2")
 def _exp2(z: Parts) -> Parts:
-    return _from_polar(make("exp2", z.real), z.imag * _LN_2)
+    return _exponential("exp2", Parts(z.real, z.imag * _LN_2))
 
 
 @_wide("expm1")
 def _expm1(z: Parts) -> Parts:
     half = make("sin", z.imag * 0.5)
     real = make("expm1", z.real) * make("cos", z.imag) - half * half * 2
-    return Parts(real, _exp(z).imag)
+    return Parts(real, _from_polar(make("exp", z.real), z.imag).imag)
 
 
 @_wide("log")
@@ -233,18 +254,14 @@ def _by_i(z: Parts) -> Parts:
     return Parts(z.imag, -z.real)
 
 
-def _is_open(x: Expr) -> Expr:
-    """Whether it is infinite or NaN: an angle without sine and cosine."""
-    return make("isinf", x) | make("isnan", x)
-
-
 @_wide("sinh")
 def _sinh(z: Parts) -> Parts:
     """On the axes one part is 0 even if its other factor is infinite or NaN."""
     real = make("sinh", z.real) * make("cos", z.imag)
     imag = make("cosh", z.real) * make("sin", z.imag)
-    keeps_real = ((z.real == 0) | make("isinf", z.real)) & _is_open(z.imag)
-    return Parts(select(keeps_real, z.real, real), select(z.imag == 0, z.imag, imag))
+    limit = select(z.real == 0, z.real, make("abs", z.real))
+    is_limit = ((z.real == 0) | make("isinf", z.real)) & _is_open(z.imag)
+    return Parts(select(is_limit, limit, real), select(z.imag == 0, z.imag, imag))
 
 
 @_wide("cosh")
@@ -263,27 +280,30 @@ def _cosh(z: Parts) -> Parts:
 
 @_wide("tanh")
 def _tanh(z: Parts) -> Parts:
-    size = make("abs", z.real)
-    slope = make("tan", z.imag)
+    """At an infinite real part any angle will do; a finite one needs an angle."""
+    size, angle = make("abs", z.real), z.imag
+    is_open = _is_open(angle)
+    is_limit = make("isinf", size) & is_open
+    angle = select(is_limit, make("copysign", 0.0, angle), angle)
+    slope = make("tan", angle)
     growth = make("sinh", make("minimum", size, _STEEP))
     stretch = slope * slope + 1
     whole = stretch * growth * growth + 1
     real = stretch * make("sqrt", growth * growth + 1) * growth / whole
-    sin_times_cos = make("sin", z.imag) * make("cos", z.imag)
+    sin_times_cos = make("sin", angle) * make("cos", angle)
     faded = sin_times_cos * make("exp", size * -2) * 4
     is_steep = size > _STEEP
     imag = select(is_steep, faded, slope / whole)
+    real = select(is_steep, select(is_open & ~is_limit, _NAN, 1.0), real)
     return Parts(
-        select(
-            z.real == 0, z.real, make("copysign", select(is_steep, 1.0, real), z.real)
-        ),
+        select(z.real == 0, z.real, make("copysign", real, z.real)),
         select(z.imag == 0, z.imag, imag),
     )
 
 
 @_wide("sin")
 def _sin(z: Parts) -> Parts:
-    return _by_i(_sinh(_times_i(z)))
+    return _times_i(_sinh(_by_i(z)))
 
 
 @_wide("cos")
@@ -305,14 +325,26 @@ def _roots_about(z: Parts) -> tuple[Parts, Parts]:
 def _asin(z: Parts) -> Parts:
     below, above = _roots_about(z)
     real = make("atan2", z.real, _mul(below, above).real)
-    return Parts(real, make("asinh", _mul(_conj(below), above).imag))
+    imag = make("asinh", _mul(_conj(below), above).imag)
+    limit = make("atan2", z.real, make("abs", z.imag))
+    is_far = _is_far(z)
+    return Parts(
+        select(is_far, limit, select(z.real == 0, z.real, real)),
+        select(is_far, make("copysign", _INF, z.imag), imag),
+    )
 
 
 @_wide("acos")
 def _acos(z: Parts) -> Parts:
     below, above = _roots_about(z)
     real = make("atan2", below.real, above.real) * 2
-    return Parts(real, make("asinh", _mul(_conj(above), below).imag))
+    imag = make("asinh", _mul(_conj(above), below).imag)
+    limit = make("atan2", make("abs", z.imag), z.real)
+    is_far = _is_far(z)
+    return Parts(
+        select(is_far, limit, select(z.real == 0, _RIGHT_ANGLE, real)),
+        select(is_far, make("copysign", _INF, -z.imag), imag),
+    )
 
 
 @_wide("asinh")
@@ -325,7 +357,14 @@ def _acosh(z: Parts) -> Parts:
     below = _sqrt(Parts(z.real - 1, z.imag))
     above = _sqrt(Parts(z.real + 1, z.imag))
     imag = make("atan2", below.imag, above.real) * 2
-    return Parts(make("asinh", _mul(_conj(below), above).real), imag)
+    on_axis = make("copysign", _RIGHT_ANGLE, z.imag)
+    is_far = _is_far(z)
+    return Parts(
+        select(is_far, _INF, make("asinh", _mul(_conj(below), above).real)),
+        select(
+            is_far, make("atan2", z.imag, z.real), select(z.real == 0, on_axis, imag)
+        ),
+    )
 
 
 @_wide("atanh")
@@ -334,7 +373,12 @@ def _atanh(z: Parts) -> Parts:
     away = (1 - size) * (1 - size) + squared
     real = make("log1p", size * 4 / away) * 0.25
     imag = make("atan2", z.imag * 2, (1 - size) * (1 + size) - squared) * 0.5
-    return Parts(make("copysign", real, z.real), imag)
+    is_far = _is_far(z)
+    limit = select(
+        make("isnan", z.imag), z.imag, make("copysign", _RIGHT_ANGLE, z.imag)
+    )
+    real = select(is_far | (z.real == 0), 0.0, real)
+    return Parts(make("copysign", real, z.real), select(is_far, limit, imag))
 
 
 @_wide("atan")

@@ -118,7 +118,7 @@ class _Partials:
             return
         for (leaf, starred), inner in self.of(arg).items():
             key = (leaf, (starred != conjugate) and is_complex(leaf.dtype))
-            term = times(factor, make("conj", inner) if conjugate else inner)
+            term = times(factor, _conjugate(inner) if conjugate else inner)
             out[key] = out[key] + term if key in out else term
 
 
@@ -133,9 +133,17 @@ def pulled_back(body: Expr, slopes: Slopes, ct: Expr) -> Iterator[tuple[Expr, Ex
             if conjugated:
                 yield leaf, times(slope * 2, ct)
         elif conjugated:
-            yield leaf, slope * make("conj", ct)
+            yield leaf, times(slope, make("conj", ct))
         else:
-            yield leaf, times(make("conj", slope), ct)
+            yield leaf, times(_conjugate(slope), ct)
+
+
+def _conjugate(slope: Expr) -> Expr:
+    """The conjugate; of a ``select`` on each branch, so that ``times`` sees zeros."""
+    if slope.op != "select":
+        return make("conj", slope)
+    condition, *branches = slope.args
+    return select(condition, *map(_conjugate, branches))
 
 
 def _selects_zero(slope: Expr) -> bool:

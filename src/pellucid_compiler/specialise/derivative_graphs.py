@@ -15,7 +15,9 @@ from pellucid_compiler.ir.dtypes import HALF
 from pellucid_compiler.ir.expr import cast, same_exprs
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.kinds import has_plain_store, view_map
+from pellucid_compiler.ir.offers import graph_moves_only
 from pellucid_compiler.ir.primitives import CALL, LOOP
+from pellucid_compiler.passes import widen_halves
 from pellucid_compiler.transforms.jvp import jvp
 from pellucid_compiler.transforms.vjp import vjp
 
@@ -61,7 +63,9 @@ def _made_backward(forward: Graph, graph: Graph, wrt: tuple[int, ...]) -> Graph:
             g.copy_node(node, env)
             env.update((v, read[v]) for v in node.outputs if v in read)
     g.outputs = [env[value] for value in back.outputs]
-    return _without_idle_calls(g.prune())
+    made = _without_idle_calls(g.prune())
+    # Moves of halves are not widened, but their transposes may add.
+    return widen_halves(made) if graph_moves_only(graph) else made
 
 
 def _without_idle_calls(graph: Graph) -> Graph:

@@ -17,6 +17,7 @@ from pellucid_compiler.abi.encode import encode
 from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.primitives import CALL
 from pellucid_compiler.specialise.derivative_assembly import Assembly, DerivativeOp
 from pellucid_compiler.specialise.derivative_graphs import backward_graph, tangent_graph
 from pellucid_compiler.specialise.derived_names import derived_name, origin_of
@@ -31,10 +32,25 @@ def derive(op: KeyedOp, mask: int) -> DerivativeOp | None:
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
     if not wrt or not outputs:
         return None
+    wrt = [k for k in wrt if not _without_gradient(op.graph, k)]
+    if not wrt:
+        return DerivativeOp(None, (), (), (), 0, 0)
     backward = backward_graph(op.graph, op.graph, wrt)
     given = [ArgumentSource("gradient", k) for k in outputs]
     results = [op.places[k].number for k in wrt]
     return Assembly(op, "vjp", mask, backward, given, results).derivative()
+
+
+def _without_gradient(graph: Graph, position: int) -> bool:
+    """Whether hand rules alone read the input, and return None for it."""
+    moving, is_refused = {graph.inputs[position]}, False
+    for node in graph.nodes:
+        read = [k for k, value in enumerate(node.inputs) if value in moving]
+        if node.primitive is CALL and not {*read} & {*node.attrs.wrt}:
+            is_refused |= bool(read)
+        elif read:
+            moving.update(node.outputs)
+    return is_refused and not any(value in moving for value in graph.outputs)
 
 
 def derive_saving(op: GraphOp, mask: int) -> DerivativeOp | None:

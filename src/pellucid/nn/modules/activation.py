@@ -7,6 +7,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._package.calls.deprecation import deprecated
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
@@ -353,3 +354,6 @@ class Softmax2d(Module):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d takes 3 or 4 dimensions, not {input.ndim}")
         return functional.softmax(input, -3, _stacklevel=5)
+
+
+__getattr__ = elsewhere(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
@@ -236,3 +237,6 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in module.named_children():
             converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return converted
+
+
+__getattr__ = elsewhere(__name__)

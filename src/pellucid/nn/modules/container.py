@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from pellucid._package.calls.deprecation import deprecated
+from pellucid._package.homes import elsewhere
 from pellucid.nn.modules.module import Module, _indented
 
 _Self = TypeVar("_Self", bound="_ModuleSequence")
@@ -272,3 +273,6 @@ def _repetitions(times: object) -> int:
     if times <= 0:
         raise ValueError(f"a Sequential is repeated at least once, not {times} times")
     return times
+
+
+__getattr__ = elsewhere(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
@@ -306,3 +307,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """A transposed convolution over volumes (N, C, D, H, W) or (C, D, H, W)."""
 
     dims = 3
+
+
+__getattr__ = elsewhere(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid import Tensor
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional
 from pellucid.nn.modules.batchnorm import _NormBase
 
@@ -76,3 +77,6 @@ class InstanceNorm3d(_InstanceNorm):
     """Normalizes the volumes of (N, C, D, H, W) or (C, D, H, W)."""
 
     ranks = (4, 5)
+
+
+__getattr__ = elsewhere(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
@@ -112,3 +113,6 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+__getattr__ = elsewhere(__name__)

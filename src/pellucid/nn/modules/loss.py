@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pellucid import Tensor
+from pellucid._package.homes import elsewhere
 from pellucid.nn import functional
 from pellucid.nn._functional.linear_cross_entropy import (
     LinearCrossEntropyOptions as LinearCrossEntropyOptions,
@@ -262,3 +263,6 @@ class KLDivLoss(_Loss):
         return functional.kl_div(
             input, target, reduction=self.reduction, log_target=self.log_target
         )
+
+
+__getattr__ = elsewhere(__name__)
