@@ -56,3 +56,15 @@ def test_global_pruning_compares_all_parameters():
     prune.global_unstructured(pairs, prune.L1Unstructured, amount=16)
     assert int((model[0].weight == 0).sum()) == 16
     assert int((model[1].weight == 0).sum()) == 0
+
+
+def test_global_pruning_after_another_method():
+    """The shares of a global mask have their parameters' shapes."""
+    layers = nn.Linear(4, 2), nn.Linear(3, 4)
+    for layer in layers:
+        prune.l1_unstructured(layer, "weight", amount=2)
+    pairs = [(layer, "weight") for layer in layers]
+    prune.global_unstructured(pairs, prune.L1Unstructured, amount=5)
+    left = sum(int(layer.weight_mask.sum()) for layer in layers)
+    assert [layer.weight_mask.shape for layer in layers] == [(2, 4), (4, 3)]
+    assert 20 - 4 - 5 <= left <= 20 - 5

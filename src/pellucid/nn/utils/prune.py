@@ -158,7 +158,9 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Applies the last method's mask to the entries that are left."""
+        """Applies the last method's mask to the entries that are left; that of a global
+        method, which knows the shape, to all.
+        """
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -174,7 +176,7 @@ class PruningContainer(BasePruningMethod):
             mask[tuple(index)] = part.to(mask.dtype)
             return mask
         else:
-            kept = pellucid.ones_like(mask, dtype=pellucid.bool)
+            return method.compute_mask(t, mask)
         part = method.compute_mask(t[kept], mask[kept])
         mask = mask.clone()
         mask[kept] = part.to(mask.dtype)
