@@ -231,15 +231,28 @@ def sub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _sum(pellucid.ops.aten.sub.Tensor, self, other, alpha)
 
 
+def add_rows(dense: Tensor, sparse: Tensor, alpha: Any) -> bool:
+    """``dense += alpha * sparse`` at the stored rows. False, and nothing is done, if
+    the dense tensor or the sparse one has no rows in memory.
+    """
+    if dense.shape != sparse.shape or not dense.is_contiguous():
+        return False
+    rows = _flat_rows(sparse)
+    if rows is None:
+        return False
+    keys, values, shape = rows
+    whole = dense if len(shape) == dense.dim() else dense.view(shape)
+    if values.dtype is not dense.dtype:
+        values = values.to(dense.dtype)
+    whole.index_add_(0, keys, values, alpha=alpha)
+    return True
+
+
 def _sum_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
     def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-        if not is_sparse(self) and is_sparse(other) and self.shape == other.shape:
-            rows = _flat_rows(other)
-            if rows is not None and self.is_contiguous():
-                keys, values, shape = rows
-                values = values.to(self.dtype)
-                self.view(shape).index_add_(0, keys, values, alpha=sign * alpha)
-                return self
+        is_dense = not is_sparse(self) and is_sparse(other)
+        if is_dense and add_rows(self, other, sign * alpha):
+            return self
         return write(self, functional(self, other, alpha=alpha), functional.__name__)
 
     return run

@@ -12,6 +12,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.copies import add_rows
 from pellucid.sparse._ops.parts import COO, is_sparse, split
 from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
 from pellucid.sparse._ops.rules import RULES
@@ -32,23 +33,19 @@ def rows_of(grad: Tensor, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return keys, parts.values, like.detach().view(shape)
 
 
-def _chosen(flags: Sequence[bool], wanted: bool, tensors: Sequence[Any]) -> list[Any]:
-    return [x for x, flag in zip(tensors, flags, strict=False) if flag is wanted]
-
-
 def _by_density(
     op: str, step: Callable[..., None], lists: Sequence[Sequence[Any]], options: Any
 ) -> None:
     """Runs the op for dense gradients, ``step`` for sparse ones (in ``lists[1]``)."""
-    flags = [is_sparse(grad) for grad in lists[1]]
-    dense = [_chosen(flags, False, each) for each in lists]
-    if dense[0]:
-        getattr(pellucid, op)(*dense, **options)
-    for arguments in zip(
-        *(_chosen(flags, True, each) or [None] * sum(flags) for each in lists),
-        strict=True,
-    ):
-        step(*arguments, **options)
+    dense = []
+    for k, grad in enumerate(lists[1]):
+        if is_sparse(grad):
+            step(*[each[k] if each else None for each in lists], **options)
+        else:
+            dense.append(k)
+    if dense:
+        chosen = [[each[k] for k in dense] if each else each for each in lists]
+        getattr(pellucid, op)(*chosen, **options)
 
 
 @rule("_fused_sgd_")
@@ -75,7 +72,8 @@ def _sgd_rows(
         raise RuntimeError("SGD: weight_decay is not compatible with sparse gradients")
     rate = float(lr) if maximize else -float(lr)
     if not momentum:
-        param.detach().add_(grad.to(param.dtype), alpha=rate)
+        if not add_rows(param.detach(), grad, rate):
+            param.detach().add_(grad.to(param.dtype), alpha=rate)
         return
     if is_first_step:
         buffer.zero_().add_(grad)
