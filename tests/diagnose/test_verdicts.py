@@ -28,6 +28,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "remade": ("waste", "opt = torch.optim.Adam(", None),
+    "one_by_one": ("overhead", "foreach=False", "lr=0.01)"),
     "uncached": ("waste", "scores = model(ids)", None),
     "last_position": ("compute", "self.scores(states)", "self.scores(states[:, -1:])"),
     "repeated_calls": ("waste", "(net(x).argmax(1)", "(kept.detach().argmax(1)"),

@@ -29,6 +29,7 @@ class Answer:
     ``seconds`` of these, and ``total`` of all; how many different ``inputs`` there
     were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
     batches, and how many again; ``outer``: the expressions that it was a part of;
+    ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``parts``: seconds of each eighth of its calls.
     """
 
@@ -41,6 +42,7 @@ class Answer:
     objects: int = 0
     rows: int = 0
     rows_again: int = 0
+    has_numbers: bool = False
     row_seconds: float = 0.0
     outer: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -134,7 +136,9 @@ class Values:
         answer.inputs = len(inputs)
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
-        if None in call.source or not _holds_values(call.result):
+        is_plain = _is_plain(call.result)
+        answer.has_numbers |= is_plain
+        if None in call.source or not (is_plain or _holds_values(call.result)):
             return
         made = self._fingerprint(call.result)
         if made is None:
@@ -176,6 +180,8 @@ class Values:
             return type(value).__name__, value
         if isinstance(value, torch.Tensor):
             return self._fingerprint_of_tensor(value)
+        if isinstance(value, np.generic):
+            return type(value).__name__, value.item()
         if isinstance(value, np.ndarray):
             return "array", value.shape, str(value.dtype), _hashed(value)
         if depth == 0:
@@ -223,6 +229,15 @@ class Values:
         )
         self._tensors[id(tensor)] = weakref.ref(tensor), version, made
         return made
+
+
+def _is_plain(result: Any) -> bool:
+    """Whether a result is a number, a text, or a sequence of these."""
+    import numpy as np
+
+    if isinstance(result, tuple | list):
+        return 0 < len(result) <= _ITEMS and all(map(_is_plain, result))
+    return isinstance(result, (*_PLAIN, np.generic)) and result is not None
 
 
 def _hashed(array: Any) -> int:
