@@ -39,7 +39,7 @@ def train(loader):
     return total
 
 
-texts = [f"<b>{k % 20 * chr(119)}</b>{k // 20 * chr(118)} of it " * 9 for k in range(400)]
+texts = [f"<b>{k % 20 * chr(119)}</b>{k // 20 * chr(118)} it " * 9 for k in range(400)]
 loader = torch.utils.data.DataLoader(texts, batch_size=20, collate_fn=collate)
 print(train(loader) > 0)
 """

@@ -137,7 +137,7 @@ def measure(
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
-    report.findings = sorted(not_mended(best_of_each_line(worth)), key=_rank)
+    report.findings = sorted(not_mended(best_of_each_line(worth)), key=rank)
     report.options = [f for f in report.options if is_worth(f)]
 
 
@@ -239,11 +239,11 @@ def _ask(program: Program, report: Report) -> float:
         for number in range(first, last + 1)
     }
     report.findings += [one for one in found if (one.file, one.line) not in fixed]
-    report.findings.sort(key=_rank)
+    report.findings.sort(key=rank)
     return float(values["away"])
 
 
-def _rank(finding: Finding) -> float:
+def rank(finding: Finding) -> float:
     """Orders findings: the greatest gain first, measured or to be expected."""
     if finding.measured_gain is not None:
         return -finding.measured_gain[0]
