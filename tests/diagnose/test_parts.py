@@ -161,8 +161,11 @@ long()
     own = leaving.Leaving()
     own.start()
     variables = {"kept": own, "wait": lambda s: now.append(now.pop() + s)}
-    exec(own.compiled(source, "script.py"), variables | own.names())
+    variables |= own.names()
+    exec(own.compiled(source, "script.py"), variables)
     assert [kept.data for _, kept in own.kept] == [2]
+    variables["wait"] = lambda s: own.kept and 1 / 0  # its variables are new ones
+    variables["long"]()
     now[0] += 1000
     own.stop()
     assert own.kept == []

@@ -276,3 +276,31 @@ def test_float64_arrays_that_are_kept_are_found_where_they_are_made(tmp_path):
     script.write_text(REPLAY.replace(" / 255.0", ""))
     report = clock.diagnosed(lambda: kept.append(executed(script)), [str(script)])
     assert not [f for f in report.findings if f.kind == "peak"]
+
+
+ADJACENCY = torch.rand(60, 60, generator=torch.Generator().manual_seed(0))
+
+
+def normalised(adjacency):
+    degree = adjacency.sum(1)
+    return torch.linalg.inv(torch.diag(degree)) @ adjacency
+
+
+def propagate(x):
+    for _ in range(8):
+        x = torch.tanh(normalised(ADJACENCY) @ x)
+    return x
+
+
+def test_a_function_is_asked_within_one_run_and_left_as_it_was():
+    before = propagate.__code__, normalised.__code__
+    report = torch.diagnose(propagate, torch.ones(60, 4))
+    assert (propagate.__code__, normalised.__code__) == before
+    found = [f.evidence for f in report.findings if "as before" in f.evidence]
+    assert len(found) == 1 and "7 of 8 calls of normalised(ADJACENCY)" in found[0]
+
+    def once(x):
+        return torch.linalg.inv(x @ x.T + torch.eye(60))
+
+    report = torch.diagnose(once, torch.ones(60, 4))
+    assert not [f for f in report.findings if "as before" in f.evidence]

@@ -28,6 +28,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "einsum_order": ("compute", "weights = torch.einsum(", '"bhja,bhjd->bhad"'),
+    "remade": ("waste", "opt = torch.optim.Adam(", None),
+    "one_by_one": ("overhead", "foreach=False", "lr=0.01)"),
     "uncached": ("waste", "scores = model(ids)", None),
     "last_position": ("compute", "self.scores(states)", "self.scores(states[:, -1:])"),
     "repeated_calls": ("waste", "(net(x).argmax(1)", "(kept.detach().argmax(1)"),

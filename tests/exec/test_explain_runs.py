@@ -6,12 +6,45 @@ import pytest
 
 import pellucid as torch
 from pellucid import explain
+from pellucid.overrides import TorchFunctionMode
+from pellucid.utils._python_dispatch import TorchDispatchMode
 from tests.devices.programs import run_program
 
 
 def chain(x):
     h = x * 2
     return (h + x.sin()).sum()
+
+
+class Counting(TorchDispatchMode):
+    seen = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+class CountingCalls(TorchFunctionMode):
+    seen = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_around_compared_runs_see_the_ops_of_the_runs_alone():
+    x = torch.linspace(0, 1, 8)
+    with Counting() as ops, CountingCalls() as calls:
+        text = explain.compare(lambda: x * 2, lambda: x * 3)
+    assert "differs first" in text and "largest difference" in text
+    assert ops.seen == calls.seen == 2
+
+    def within():
+        with Counting() as ops:
+            chain(x)
+        assert ops.seen == 4
+
+    assert explain.compare(within, within) == "the same bits in all 4 calls"
 
 
 def test_runs_are_compared_op_by_op():

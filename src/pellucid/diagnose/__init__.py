@@ -54,7 +54,8 @@ class Diagnosis:
 
 def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
     """The report of ``fn(*args, **kwargs)``. The function runs once unrecorded, then
-    for a tenth of a second or ten times, then for each fix, original and patched.
+    for a tenth of a second or ten times, once to compare the values of its
+    expressions if these are in question, then for each fix, original and patched.
     Without a function, a context.
 
     Example: ``print(pellucid.diagnose(step))``.
@@ -63,7 +64,7 @@ def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) ->
         return Diagnosis()
     import time
 
-    from pellucid.diagnose.trials import measure_function
+    from pellucid.diagnose.trials import ask_function, measure_function
 
     fn(*args, **kwargs)
     context = Diagnosis()
@@ -74,6 +75,7 @@ def diagnose(fn: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) ->
             runs += 1
     assert context.report is not None
     context.report.runs = runs
+    ask_function(lambda f: f(*args, **kwargs), fn, context.report)
     measure_function(lambda f: f(*args, **kwargs), fn, context.report)
     return context.report
 

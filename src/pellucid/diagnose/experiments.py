@@ -9,6 +9,7 @@ falls by a twentieth.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -71,8 +72,10 @@ class Program:
         with tempfile.TemporaryDirectory() as folder:
             request = {"mode": mode, "patched": patched or {}, "limit": seconds}
             request["folder"] = folder
-            print(json.dumps(request), file=self._channel, flush=True)
-            reply = json.loads(self._channel.readline() or "{}")
+            reply: dict[str, Any] = {}
+            with contextlib.suppress(ConnectionError):  # the process did not start
+                print(json.dumps(request), file=self._channel, flush=True)
+                reply = json.loads(self._channel.readline() or "{}")
             if reply.get("status", -1) is None:
                 raise RuntimeError(f"{self.script} took {seconds} s")
             output, errors, result = (
@@ -106,7 +109,7 @@ def measure(
     begin += _ask(program, report)
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
-    wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share))
+    wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share * f.part))
     trials = Trials(program, begin)
     for turn in range(_PAIRS):
         if not trials.turn(wanted, is_reversed=bool(turn % 2)):
@@ -134,7 +137,7 @@ def measure(
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
-    report.findings = sorted(not_mended(best_of_each_line(worth)), key=_rank)
+    report.findings = sorted(not_mended(best_of_each_line(worth)), key=rank)
     report.options = [f for f in report.options if is_worth(f)]
 
 
@@ -236,16 +239,16 @@ def _ask(program: Program, report: Report) -> float:
         for number in range(first, last + 1)
     }
     report.findings += [one for one in found if (one.file, one.line) not in fixed]
-    report.findings.sort(key=_rank)
+    report.findings.sort(key=rank)
     return float(values["away"])
 
 
-def _rank(finding: Finding) -> float:
+def rank(finding: Finding) -> float:
     """Orders findings: the greatest gain first, measured or to be expected."""
     if finding.measured_gain is not None:
         return -finding.measured_gain[0]
     part = _CERTAIN if finding.is_certain else _GUESSED
-    return -1 / (1 - part * min(finding.share, 1.0))
+    return -1 / (1 - part * finding.part * min(finding.share, 1.0))
 
 
 def judge(

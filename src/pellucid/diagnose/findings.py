@@ -71,6 +71,7 @@ class Finding:
     option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
     the fix computes the same values; if the output differs, it is wrong.
     ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
+    ``part``: of the share, what the fix saves at the most.
     ``is_question``: a place whose values a further run is to compare; no finding yet.
     """
 
@@ -84,6 +85,7 @@ class Finding:
     patch: Patch | None = None
     patched: str = ""
     bound: float = 1.0
+    part: float = 1.0
     measured_gain: tuple[float, float, float] | None = None
     pairs: int = 0
     saved_bytes: int = 0

@@ -27,12 +27,14 @@ class Kept:
 
 class Leaving:
     """Compiles a script whose functions call it before they return. ``kept``: the
-    seconds that functions ran, and their variables.
+    seconds that functions ran, and their variables; a function that runs again keeps
+    none of before.
     """
 
     def __init__(self) -> None:
         self.kept: list[tuple[float, Kept]] = []
         self._begin = 0.0
+        self._of: dict[int, Kept] = {}  # the functions, by their first lines
 
     def compiled(self, source: str, path: str) -> CodeType:
         """The script's code, with the lines of the source."""
@@ -54,18 +56,22 @@ class Leaving:
         """It ends: keeps only what ran for long in all of it."""
         self.kept = [(took, kept) for took, kept in self.kept if self._is_long(took)]
 
-    def entered(self) -> float:
-        """The moment."""
+    def entered(self, line: int) -> float:
+        """The moment; drops what the function at this line kept."""
+        before = self._of.pop(line, None)
+        if before is not None:
+            self.kept = [(took, kept) for took, kept in self.kept if kept is not before]
         return time.perf_counter()
 
-    def left(self, entered: float) -> None:
+    def left(self, line: int, entered: float) -> None:
         """Keeps the caller's variables if it ran for long so far."""
         took = time.perf_counter() - entered
         if self._is_long(took):
             variables = sys._getframe(1).f_locals
             own = {n: v for n, v in variables.items() if not n.startswith(_NAME)}
             self.stop()  # so far
-            self.kept.append((took, Kept(own)))
+            self._of[line] = Kept(own)
+            self.kept.append((took, self._of[line]))
 
     def _is_long(self, took: float) -> bool:
         return took >= _PART * (time.perf_counter() - self._begin)
@@ -81,7 +87,8 @@ def _follow(node: ast.FunctionDef) -> None:
     first = node.body[0]
     entered = f"{_NAME}entered"
     head, tail = ast.parse(
-        f"{entered} = {_NAME}.entered()\n{_NAME}.left({entered})"
+        f"{entered} = {_NAME}.entered({first.lineno})\n"
+        f"{_NAME}.left({first.lineno}, {entered})"
     ).body
     for added in (head, tail):
         for inner in ast.walk(added):

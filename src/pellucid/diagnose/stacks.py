@@ -7,7 +7,7 @@ rules can ask for a loop, a function or a statement of the source.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +85,11 @@ class Stacks:
             for chain, frames in enumerate(self.frames)
             if any(name == file and first <= n <= last for name, n in frames)
         ]
+
+    def passes(self, file: str, node: ast.AST, places: Collection[Place]) -> bool:
+        """Whether one of some lines runs within a node."""
+        chains = self.chains_within(file, node) if places else []
+        return any(set(places).intersection(self.frames[chain]) for chain in chains)
 
     def within(self, file: str, node: ast.AST) -> Inside:
         """The work inside of a node of a file's syntax tree."""

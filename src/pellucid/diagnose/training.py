@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 _STEP = 2
 
@@ -27,24 +30,43 @@ class Untrained:
 
 
 class Training:
-    """From `start` to `stop`, observes the optimizers of a program; `integers` are its
-    variables with tensors of integers.
+    """From `start` to `stop`, observes the optimizers of a program: ``made``, their
+    number by line; `integers` are its variables with tensors of integers.
     """
 
     def __init__(self) -> None:
         self.untrained: list[Untrained] = []
         self.integers: set[str] = set()
+        self.made: Counter[tuple[str, int]] = Counter()
         self._handle: Any = None
-        self._steps: dict[int, int] = {}
+        self._steps: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
     def start(self) -> None:
-        """Wait for a second step from now on."""
-        from pellucid.optim.optimizer import register_optimizer_step_post_hook
+        """Wait for optimizers, and for a second step of one."""
+        from pellucid.optim.optimizer import (
+            Optimizer,
+            register_optimizer_step_post_hook,
+        )
 
         self._handle = register_optimizer_step_post_hook(self._after_step)
+        self._original: Any = Optimizer.__init__
+
+        def init(made: Any, *args: Any, **kwargs: Any) -> None:
+            frame = next(_frames(sys._getframe(1)), None)
+            if frame is not None:
+                self.made[frame.f_code.co_filename, frame.f_lineno] += 1
+            self._original(made, *args, **kwargs)
+
+        Optimizer.__init__ = init  # type: ignore[method-assign]
 
     def stop(self) -> None:
         """Wait no more."""
+        from pellucid.optim.optimizer import Optimizer
+
+        Optimizer.__init__ = self._original  # type: ignore[method-assign]
+        self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
@@ -52,10 +74,10 @@ class Training:
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         from pellucid.nn import Module
 
-        steps = self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
+        steps = self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
         if steps < _STEP:
             return
-        self.stop()
+        self._wait_no_more()
         trained = _optimized()
         variables = _variables(sys._getframe(1))
         self.integers = {
@@ -81,15 +103,21 @@ def _optimized() -> set[int]:
 
 def _variables(frame: FrameType | None) -> dict[str, Any]:
     """Those of the program's running functions, the innermost first."""
+    found: dict[str, Any] = {}
+    for own in _frames(frame):
+        for name, value in {**own.f_globals, **own.f_locals}.items():
+            found.setdefault(name, value)
+    return found
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Those of the program, the innermost first."""
     from pellucid.profiler._timeline.log import Line
 
-    found: dict[str, Any] = {}
     while frame is not None:
         if Line(frame.f_code.co_filename, "", 0, 0).is_user:
-            for name, value in {**frame.f_globals, **frame.f_locals}.items():
-                found.setdefault(name, value)
+            yield frame
         frame = frame.f_back
-    return found
 
 
 def _is_integer(value: Any) -> bool:

@@ -2,18 +2,20 @@
 
 The original and the changed function run alternately. A patch replaces its code object
 by one compiled from the patched file; a setting changes how it runs: all cores,
-torch.compile.
+torch.compile. Before that, `ask_function` compares the values of its expressions.
 """
 
 from __future__ import annotations
 
+import builtins
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from pellucid.diagnose.experiments import is_worth, judge
+from pellucid.diagnose.experiments import is_worth, judge, rank
 from pellucid.diagnose.findings import Finding, Report
 
 _PAIRS, _LONGEST = 7, 1.0  # at most; of at least three pairs together, in seconds
@@ -36,6 +38,59 @@ def measure_function(call: Callable[[Any], Any], fn: Any, report: Report) -> Non
     report.options = [f for f in report.options if is_worth(f)]
 
 
+def ask_function(call: Callable[[Any], Any], fn: Any, report: Report) -> None:
+    """Add what the values of the expressions of ``fn`` show, and of the functions of
+    its file that it may call, in one run of it.
+    """
+    from pellucid.diagnose.instrument import AGAIN, Probes
+    from pellucid.diagnose.rules import all_answers
+    from pellucid.diagnose.values import Enough, Values, answered
+
+    if not isinstance(fn, FunctionType) or not report.questions:
+        return
+    file = fn.__code__.co_filename
+    asked = [(q.file, q.line) for q in report.questions if q.file == file]
+    try:
+        probes = Probes(asked)
+        module = compile(probes.texts[file], file, "exec")
+    except (KeyError, OSError, SyntaxError):
+        return  # nothing to compare, or no source
+    functions = {id(f): f for f in _functions_of(fn)}.values()
+    before = [(f, f.__code__) for f in functions]
+    values = Values()
+    setattr(builtins, AGAIN, values.again)
+    try:
+        for function, _ in before:
+            code = _code_of(module, function)
+            function.__code__ = code or function.__code__
+        with suppress(Enough):
+            call(fn)
+    finally:
+        for function, code in before:
+            function.__code__ = code
+        delattr(builtins, AGAIN)
+    found = all_answers(probes.places, answered(values), report.questions)
+    report.findings = sorted([*found, *report.findings], key=rank)
+
+
+def _functions_of(fn: FunctionType) -> Iterator[FunctionType]:
+    """A function, and those of its file that its module names, with methods."""
+    yield fn
+    named = list(fn.__globals__.values())
+    classes = [vars(value).values() for value in named if isinstance(value, type)]
+    for value in [*named, *(v for methods in classes for v in methods)]:
+        is_own = isinstance(value, FunctionType)
+        if is_own and value.__code__.co_filename == fn.__code__.co_filename:
+            yield value
+
+
+def _code_of(module: CodeType, fn: FunctionType) -> CodeType | None:
+    """A function's code in the compiled text of its file; None if it is not clear."""
+    codes = [c for c in _codes(module) if c.co_qualname == fn.__code__.co_qualname]
+    is_one = len(codes) == 1 and codes[0].co_freevars == fn.__code__.co_freevars
+    return codes[0] if is_one else None
+
+
 def _patched(fn: Any, finding: Finding) -> Any:
     """The function with the patch in its code; None where the patch is elsewhere."""
     if finding.patch is None or not isinstance(fn, FunctionType):
@@ -48,13 +103,11 @@ def _patched(fn: Any, finding: Finding) -> Any:
         module = compile(finding.patch.apply(source), file, "exec")
     except (OSError, SyntaxError, ValueError):
         return None
-    codes = [c for c in _codes(module) if c.co_qualname == fn.__code__.co_qualname]
-    if len(codes) != 1 or codes[0].co_freevars != fn.__code__.co_freevars:
-        return None
-    if codes[0].co_code == fn.__code__.co_code:
+    code = _code_of(module, fn)
+    if code is None or code.co_code == fn.__code__.co_code:
         return None  # the patch changes another function
     patched = FunctionType(
-        codes[0], fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+        code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
     )
     patched.__kwdefaults__ = fn.__kwdefaults__
     return patched

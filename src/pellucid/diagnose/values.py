@@ -29,6 +29,7 @@ class Answer:
     ``seconds`` of these, and ``total`` of all; how many different ``inputs`` there
     were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
     batches, and how many again; ``outer``: the expressions that it was a part of;
+    ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``parts``: seconds of each eighth of its calls.
     """
 
@@ -41,6 +42,7 @@ class Answer:
     objects: int = 0
     rows: int = 0
     rows_again: int = 0
+    has_numbers: bool = False
     row_seconds: float = 0.0
     outer: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -77,19 +79,19 @@ class Values:
         self._tensors: dict[int, tuple[Any, int, Any]] = {}
         self.times: dict[int, list[float]] = {}
         self.rows = Rows()
-        self._own = self._own_cpu = 0.0
+        self._own = 0.0
         self._begin: float | None = None
-        self._cpu = 0.0
 
     @property
     def seconds(self) -> float:
-        """Of the program since its first expression, without fingerprints and what the
-        first calls took longer than the others.
+        """Of the CPU since the program's first expression, without fingerprints and
+        what the first calls took longer than the others.
         """
         outermost = (n for n, answer in self.answers.items() if not answer.outer)
         times = [self.times.get(number) or [0.0] for number in outermost]
         first = sum(max(own[0] - sorted(own)[len(own) // 2], 0.0) for own in times)
-        spent = time.perf_counter() - (self._begin or 0.0) - self._own
+        now = time.process_time()
+        spent = now - (now if self._begin is None else self._begin) - self._own
         return max(spent - first, 0.0)
 
     def again(
@@ -97,30 +99,27 @@ class Values:
     ) -> Any:
         """What ``compute`` returns; remembers what it was computed from."""
         answer = self.answers.setdefault(number, Answer())
-        begin, cpu = time.perf_counter(), time.thread_time()
+        begin = time.process_time()  # not the wall's: other programs have the cores
         if self._begin is None:
-            self._begin, self._cpu = begin, time.process_time()
-        spent = time.process_time() - self._cpu
-        if self._own_cpu > _OWN_SECONDS or spent > _SECONDS:
+            self._begin = begin
+        if self._own > _OWN_SECONDS or begin - self._begin > _SECONDS:
             raise Enough
         try:
             given = inputs()
             source = tuple(self._fingerprint(value) for value in given)
         except Exception:  # a name that is not bound yet, or a property that fails
             given, source = (), (None,)
-        owned, start = self._own, time.perf_counter()
+        owned, start = self._own, time.process_time()
         self._own += start - begin
-        self._own_cpu += time.thread_time() - cpu
         self._running.append(number)
         try:
             result = compute()
         finally:
             self._running.pop()
-        end, cpu = time.perf_counter(), time.thread_time()
+        end = time.process_time()
         took = end - start - (self._own - owned - (start - begin))
         self._remember(answer, _Call(number, given, source, result, took))
-        self._own += time.perf_counter() - end
-        self._own_cpu += time.thread_time() - cpu
+        self._own += time.process_time() - end
         return result
 
     def _remember(self, answer: Answer, call: _Call) -> None:
@@ -134,7 +133,9 @@ class Values:
         answer.inputs = len(inputs)
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
-        if None in call.source or not _holds_values(call.result):
+        is_plain = _is_plain(call.result)
+        answer.has_numbers |= is_plain
+        if None in call.source or not (is_plain or _holds_values(call.result)):
             return
         made = self._fingerprint(call.result)
         if made is None:
@@ -176,6 +177,8 @@ class Values:
             return type(value).__name__, value
         if isinstance(value, torch.Tensor):
             return self._fingerprint_of_tensor(value)
+        if isinstance(value, np.generic):
+            return type(value).__name__, value.item()
         if isinstance(value, np.ndarray):
             return "array", value.shape, str(value.dtype), _hashed(value)
         if depth == 0:
@@ -223,6 +226,15 @@ class Values:
         )
         self._tensors[id(tensor)] = weakref.ref(tensor), version, made
         return made
+
+
+def _is_plain(result: Any) -> bool:
+    """Whether a result is a number, a text, or a sequence of these."""
+    import numpy as np
+
+    if isinstance(result, tuple | list):
+        return 0 < len(result) <= _ITEMS and all(map(_is_plain, result))
+    return isinstance(result, (*_PLAIN, np.generic)) and result is not None
 
 
 def _hashed(array: Any) -> int:

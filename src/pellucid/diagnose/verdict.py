@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
 from pellucid.diagnose.run_delay import Clock
+from pellucid.diagnose.samples import Samples
 from pellucid.diagnose.sleeping import Sleeping
 from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
@@ -151,6 +153,39 @@ class Facts:
         }
 
     @property
+    def samples(self) -> Samples:
+        """Of the main thread's lines; none without a timer."""
+        samples: Samples = self.settings.get("samples") or Samples()
+        return samples
+
+    @cached_property
+    def sampled(self) -> dict[int, list[tuple[tuple[str, int], ...]]]:
+        """Of each row of the log the samples in Python's own time before it."""
+        samples, found = self.samples, defaultdict(list)
+        rows = samples.rows(self.log.columns.begin, self.pieces)
+        for row, stack in zip(rows.tolist(), samples.stacks, strict=True):
+            if row >= 0:
+                found[row].append(stack)
+        return dict(found)
+
+    @cached_property
+    def sampled_in_loader(self) -> list[tuple[tuple[str, int], ...]]:
+        """The samples inside of the loader, of Python's time and of calls: the frames
+        that the loader called.
+        """
+        samples, columns = self.samples, self.log.columns
+        ranges = columns.is_named(Kind.RANGE, LOADER)
+        begin, end = np.sort(columns.begin[ranges]), np.sort(columns.end[ranges])
+        moments = np.array(samples.moments, np.float64)
+        inside = np.searchsorted(begin, moments) > np.searchsorted(end, moments)
+        callers = self.ranges(LOADER)
+        return [
+            tuple(takewhile(lambda place: place not in callers, stack))
+            for stack, is_in in zip(samples.stacks, inside, strict=True)
+            if is_in
+        ]
+
+    @property
     def files(self) -> list[str]:
         """The script, then what else of the program ran."""
         scripts = self.settings.get("files", ())
@@ -176,6 +211,7 @@ class Recording:
         self._training = Training()
         self._batches = Batches()
         self._sleeping = Sleeping()
+        self._samples = Samples()
 
     def start(self) -> None:
         """Starts recording."""
@@ -186,9 +222,11 @@ class Recording:
         self._sleeping.start()
         self._session.start()
         self._clock = Clock()
+        self._samples.start()
 
     def stop(self, files: Sequence[str] = ()) -> Facts:
         """What the rules need; ``files``: the program's own."""
+        self._samples.stop()
         _, without_core, asleep = self._clock.read()
         log = self._session.stop()
         self._imports.stop()
@@ -198,7 +236,7 @@ class Recording:
         self._sleeping.stop()
         settings = settings_now(files, self._made, log, self._training)
         settings |= {"padded": self._batches.padded, "rows": self._batches.rows}
-        settings["imports"] = self._imports
+        settings |= {"imports": self._imports, "samples": self._samples}
         idle = asleep, without_core
         return facts_of(log, self._costs, machine(), idle, settings)
 
@@ -223,6 +261,7 @@ def settings_now(
         "denormals": holds_denormals(),
         "untrained": training.untrained,
         "integers": training.integers,
+        "optimizers": dict(training.made),
     }
 
 
@@ -382,7 +421,7 @@ def report_of(facts: Facts) -> Report:
     findings = [finding for finding in every if not finding.is_question]
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
-        finding.bound = 1 / max(1 - finding.share, 0.01)
+        finding.bound = 1 / max(1 - finding.share * finding.part, 0.01)
         place = finding.file, finding.line, finding.kind, finding.is_option
         places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)

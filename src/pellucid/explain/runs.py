@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pellucid as torch
 from pellucid._tensor import Tensor
-from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils._python_dispatch import TorchDispatchMode, no_dispatch
 from pellucid.utils._pytree import tree_leaves
 
 _MOST = 18  # lines of a list in an answer
@@ -49,14 +49,17 @@ class _Watch(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        given = tuple(map(_digest, tree_leaves((args, kwargs or {}))))
+        with no_dispatch():  # the program's modes see its ops alone
+            given = tuple(map(_digest, tree_leaves((args, kwargs or {}))))
         inputs = [t for t in tree_leaves(args) if isinstance(t, Tensor)]
         result = func(*args, **(kwargs or {}))
         tensors = [t for t in tree_leaves(result) if isinstance(t, Tensor)]
-        self._bytes += sum(t.nbytes for t in tensors)
-        kept = [t.detach().clone() for t in tensors] if self._bytes < _KEPT else []
-        is_view = any(_shares(t, u) for t in tensors for u in inputs)
-        place, digests = _caller(), tuple(map(_digest, tensors))
+        place, is_kept = _caller(), self._bytes < _KEPT
+        with no_dispatch():
+            self._bytes += sum(t.nbytes for t in tensors)
+            kept = [t.detach().clone() for t in tensors] if is_kept else []
+            is_view = any(_shares(t, u) for t in tensors for u in inputs)
+            digests = tuple(map(_digest, tensors))
         self.ran.append(Ran(str(func), place, given, digests, kept, is_view))
         return result
 
@@ -96,6 +99,12 @@ def ran_by(fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> list[R
 def explain_compare(a: Callable[[], Any], b: Callable[[], Any]) -> str:
     """See `pellucid.explain.compare`."""
     first, second = ran_by(a), ran_by(b)
+    with no_dispatch(), torch._C.DisableTorchFunction():
+        return _compared(first, second)
+
+
+def _compared(first: list[Ran], second: list[Ran]) -> str:
+    """Where two lists of ops differ first."""
     for number, (one, other) in enumerate(zip(first, second, strict=False)):
         if one.name != other.name:
             return (

@@ -12,6 +12,9 @@ from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
 _CHOSEN = r"\bset_default_dtype\("  # for the whole program: no accident
+# Routines whose errors grow with the condition: float64 there is no accident either.
+_SENSITIVE = ("cholesky", "solve", "lu_", "lstsq", "inv", "det")
+_PART = 0.1  # of the time in float64, that makes it their choice
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -20,7 +23,9 @@ def find(facts: Facts) -> list[Finding]:
     share = facts.share_of(sum(item.total for item in wide))
     calls = sum(item.calls for item in wide)
     lines = [item.line for item in wide if item.line is not None]
-    if share < 0.2 or not lines:
+    sensitive = [i.total for i in wide if any(n in i.name for n in _SENSITIVE)]
+    is_chosen = sum(sensitive) >= _PART * sum(item.total for item in wide)
+    if share < 0.2 or not lines or is_chosen:
         return []
     for file in dict.fromkeys(line.file for line in lines):
         patch = _patch(file, facts.settings.get("integers", ()))

@@ -6,11 +6,16 @@ import ast
 
 from pellucid.diagnose.edits import is_repeated, replaced, tree_of
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.samples import hottest
 from pellucid.diagnose.verdict import Facts
+
+_HIDDEN = 0.5  # of the time, by two workers
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line that makes the loader."""
+    """The program's line inside of the loader that takes most of its time, or the line
+    that makes the loader.
+    """
     share = facts.data_share / max(1 - facts.shares.get("away", 0.0), 1e-9)
     if share < 0.25:
         return []
@@ -22,14 +27,20 @@ def find(facts: Facts) -> list[Finding]:
         patch = None
         if "num_workers" not in text:
             patch = replaced(file, number, r"\)(\s*:?\s*)$", r", num_workers=2)\1")
+        place = hottest(facts.sampled_in_loader)
+        is_inside = place is not None
         return [
             Finding.at(
-                file,
-                number,
+                *(place or (file, number)),
                 kind="data",
-                evidence=f"{share:.0%} of the time is the loader's, here",
-                fix="num_workers=2: load while the step runs",
+                evidence=f"{share:.0%} of the time is the loader's, "
+                + ("most of it here, sample by sample" if is_inside else "here"),
+                fix="do it once, before the epochs; or num_workers=2: load while the "
+                "step runs"
+                if is_inside
+                else "num_workers=2: load while the step runs",
                 share=share,
+                part=_HIDDEN,
                 patch=patch,
             )
         ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from pellucid.diagnose.edits import definition_of, every_tenth, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.rules import parameter_loops
 from pellucid.diagnose.verdict import Facts
 
 _SHARE = 0.15
@@ -20,6 +21,7 @@ _CHANGES = ("load_state_dict",)
 def find(facts: Facts) -> list[Finding]:
     """Statements of a loop with ``backward()`` whose results no step reads."""
     others = {place for name in _OTHERS for place in facts.ranges(name)}
+    updating = {(one.file, one.line) for one in parameter_loops.find(facts)}
     findings = []
     for file in facts.files:
         for loop in _training_loops(file):
@@ -31,6 +33,8 @@ def find(facts: Facts) -> list[Finding]:
                 lines = range(statement.lineno, (statement.end_lineno or 0) + 1)
                 if share < _SHARE or any((file, n) in others for n in lines):
                     continue
+                if facts.stacks.passes(file, statement, updating):
+                    continue  # averages of parameters are a result of the training
                 findings.append(
                     Finding.at(
                         file,

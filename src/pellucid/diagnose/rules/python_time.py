@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from pellucid.diagnose.edits import enclosing, tree_of
+from pellucid.diagnose.edits import enclosing, statement_at, tree_of
 from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.samples import hottest
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
@@ -19,9 +21,10 @@ _SHARE, _COUNT = 0.25, 3
 # calls are as long; those in which other programs had the core are few.
 _LONG, _MOST = 2e5, 0.6
 _OTHERS = "torch.save", "torch.load", "Tensor.__repr__", LOADER
-_WORK = (
-    ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp | ast.For | ast.Call
-)
+_LOOPS = ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+_WORK = _LOOPS | ast.For | ast.Call
+_ONCE = "do it once, before the loop, and keep tensors; or in workers of a DataLoader"
+_BY_ITEMS = "compute with the whole array or tensor, not item by item; or do it once"
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -30,10 +33,13 @@ def find(facts: Facts) -> list[Finding]:
         return []  # asleep: ``sleeps.py``
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     counts: dict[tuple[str, int], int] = defaultdict(int)
-    for file, previous, following, gaps in _gaps(facts):
-        place = file, _between(file, previous, following)
-        seconds[place] += sum(gaps) / 1e9
-        counts[place] += len(gaps)
+    for gap in _gaps(facts):
+        stacks = [stack for row in gap.rows for stack in facts.sampled.get(row, ())]
+        place = hottest(stacks)
+        if place is None:
+            place = gap.file, _between(gap.file, gap.previous, gap.following)
+        seconds[place] += sum(gap.lengths) / 1e9
+        counts[place] += len(gap.lengths)
     findings = []
     for (file, number), spent in seconds.items():
         share = facts.share_of(spent)
@@ -45,18 +51,36 @@ def find(facts: Facts) -> list[Finding]:
                     kind="overhead",
                     evidence=f"{share:.0%} of the time is Python's own, here and in "
                     f"the next lines, {counts[file, number]} times",
-                    fix="do it once, before the loop, and keep tensors; or in workers "
-                    "of a DataLoader",
+                    fix=_BY_ITEMS if _goes_over_items(file, number) else _ONCE,
                     share=share,
                 )
             )
     return findings
 
 
-def _gaps(facts: Facts) -> Iterator[tuple[str, int, int, list[float]]]:
-    """(file, line of the call before, line of the call behind, nanoseconds of each) of
-    long gaps between the same calls, in loops and functions.
+@dataclass(frozen=True)
+class _Gap:
+    """What Python did between calls at two lines of a file: the rows of the calls
+    behind, and nanoseconds of each. ``previous`` is 0 if that is in another file.
     """
+
+    file: str
+    previous: int
+    following: int
+    rows: list[int]
+    lengths: list[float]
+
+
+def _goes_over_items(file: str, number: int) -> bool:
+    """Whether the statement at a line is a comprehension, or in a loop of its own."""
+    statement = statement_at(file, number)
+    return statement is not None and any(
+        isinstance(node, _LOOPS) for node in ast.walk(statement)
+    )
+
+
+def _gaps(facts: Facts) -> Iterator[_Gap]:
+    """Long gaps between the same calls, in loops and functions."""
     columns, pieces = facts.log.columns, facts.pieces
     is_gap = pieces.is_python & (pieces.rows >= 0)
     rows, lengths = pieces.rows[is_gap], pieces.nanoseconds[is_gap]
@@ -68,22 +92,24 @@ def _gaps(facts: Facts) -> Iterator[tuple[str, int, int, list[float]]]:
     calls = columns.rows_of(Kind.CALL)
     calls = calls[columns.parent[calls] < 0]
     before = calls[np.maximum(np.searchsorted(calls, rows) - 1, 0)]
-    groups: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+    groups: dict[tuple[int, int, int], list[tuple[int, float]]] = defaultdict(list)
     keys = zip(
         *(columns.line[before].tolist(), columns.line[rows].tolist()),
         columns.name[rows].tolist(),
         strict=True,
     )
-    for key, length in zip(keys, lengths.tolist(), strict=True):
-        groups[key].append(length)
-    for (first, second, _), gaps in groups.items():
+    for key, *gap in zip(keys, rows.tolist(), lengths.tolist(), strict=True):
+        groups[key].append((gap[0], gap[1]))
+    for (first, second, _), own in groups.items():
+        behind, gaps = [row for row, _ in own], [length for _, length in own]
         if len(gaps) < _COUNT or np.quantile(gaps, 1 - _MOST) < _LONG:
             continue
         previous, line = facts.log.user_line(first), facts.log.user_line(second)
         if line is None or not _scopes(line.file, line.number):
             continue
         is_same = previous is not None and previous.file == line.file
-        yield line.file, previous.number if is_same else 0, line.number, gaps  # type: ignore[union-attr]
+        number = previous.number if previous is not None and is_same else 0
+        yield _Gap(line.file, number, line.number, behind, gaps)
 
 
 def _scopes(file: str, number: int) -> list[ast.stmt]:

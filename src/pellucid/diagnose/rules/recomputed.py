@@ -9,12 +9,13 @@ The recording shows only which statements take a share of the time and make no g
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pellucid.diagnose.edits import (
     enclosing,
+    indent_of,
     is_loop,
     is_repeated,
     replaced_nodes,
@@ -47,12 +48,24 @@ def find(facts: Facts) -> list[Finding]:
             seconds[place] += float(own[chain])
             calls[place] += int(stacks.calls[chain])
     shares = {p: facts.share_of(s) for p, s in seconds.items() if calls[p] >= _CALLS}
+    for place, share in _sampled(facts).items():
+        shares[place] = max(shares.get(place, 0.0), share)
     asked = [p for p in shares if p[1] and shares[p] >= _ASKED and _runs_again(*p)]
     asked.sort(key=lambda place: -shares[place])
     return [
         Finding.question(file, line, "waste", shares[file, line])
         for file, line in asked[:_MOST]
     ]
+
+
+def _sampled(facts: Facts) -> dict[tuple[str, int], float]:
+    """Of statements the part of the samples that are Python's own time in them."""
+    own = (stack for stacks in facts.sampled.values() for stack in stacks)
+    counts: Counter[tuple[str, int]] = Counter()
+    for stack in own:
+        counts.update({_place(*frame) for frame in stack})
+    total = max(len(facts.samples.stacks), 1)
+    return {p: count / total for p, count in counts.items() if count >= _CALLS}
 
 
 def _place(file: str, line: int) -> tuple[str, int]:
@@ -82,6 +95,8 @@ def answer(
         took = known["seconds"] + known["row_seconds"]
         if known["calls"] < _CALLS or took < _PART * seconds:
             continue
+        if known["has_numbers"] and known["sources"] != known["inputs"]:
+            continue  # other results from the same: numbers are equal by chance
         again = known["again"] / known["calls"]
         rows = known["rows_again"] / max(known["rows"], 1)
         if again >= _AGAIN or (rows >= _AGAIN and again + rows >= _AGAIN):
@@ -185,7 +200,12 @@ def _patch(
     answers: Mapping[int, Mapping[str, Any]],
     group: Sequence[int],
 ) -> Patch | None:
-    """Each expression's first result is kept, for each of the objects that it reads."""
+    """Each expression's first result is kept, for each of the objects that it reads;
+    one that a comprehension computes for each item is computed before.
+    """
+    before = _before_items(places[group[0]]) if len(group) == 1 else None
+    if before is not None:
+        return before
     known = [answers[number] for number in group]
     if any(one["sources"] != 1 and one["sources"] != one["objects"] for one in known):
         return None
@@ -205,3 +225,39 @@ def _patch(
         return None
     top = top_of(file, min(places[number].node.lineno for number in group))
     return Patch(file, (*patch.edits, (top, top - 1, ("_kept = {}",))))
+
+
+def _before_items(place: Place) -> Patch | None:
+    """An expression of a comprehension that reads nothing of its items, assigned before
+    the statement; None of others.
+    """
+    statement = statement_at(place.file, place.node.lineno)
+    kinds = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    around = [
+        node
+        for node in (ast.walk(statement) if statement is not None else ())
+        if isinstance(node, kinds) and _is_within(place.node, node)
+    ]
+    if statement is None or len(around) != 1 or isinstance(statement, ast.Return):
+        return None
+    (whole,) = around
+    targets = (n for part in whole.generators for n in ast.walk(part.target))
+    bound = {n.id for n in targets if isinstance(n, ast.Name)}
+    read = {n.id for n in ast.walk(place.node) if isinstance(n, ast.Name)}
+    if bound & read or _is_within(place.node, whole.generators[0].iter):
+        return None
+    patch = replaced_nodes(place.file, [(place.node, "_kept")])
+    if patch is None:
+        return None
+    line = statement.lineno
+    text = f"{indent_of(place.file, line)}_kept = {place.text}"
+    return Patch(place.file, (*patch.edits, (line, line - 1, (text,))))
+
+
+def _is_within(inner: ast.expr, outer: ast.expr) -> bool:
+    """Whether a node's source is a part of another's."""
+    first = (outer.lineno, outer.col_offset)
+    last = (outer.end_lineno or 0, outer.end_col_offset or 0)
+    begin = (inner.lineno, inner.col_offset)
+    end = (inner.end_lineno or 0, inner.end_col_offset or 0)
+    return first <= begin and end <= last

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
-from pellucid.diagnose.rules.parameter_loops import updates_parameters
+from pellucid.diagnose.rules import parameter_loops
 from pellucid.diagnose.stacks import Inside
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.storages import LOADER
@@ -30,6 +30,7 @@ _OTHERS = (
 def find(facts: Facts) -> list[Finding]:
     """Innermost loops whose iterations do not depend on each other."""
     others = {place for name in _OTHERS for place in facts.ranges(name)}
+    updating = {(one.file, one.line) for one in parameter_loops.find(facts)}
     findings = []
     for file in facts.files:
         tree = tree_of(file)
@@ -39,15 +40,29 @@ def find(facts: Facts) -> list[Finding]:
             if isinstance(loop, _LOOPS)
             and not _lines(file, loop) & others
             and not called_names(file, loop) & set(_DRIVERS)
-            and not updates_parameters(loop)
+            and not parameter_loops.updates_parameters(loop)
+            and _computes(loop)
             and is_independent(loop)
         ]
-        large = [(loop, c) for loop, c in found if _is_large(facts, c)]
+        large = [
+            (loop, c)
+            for loop, c in found
+            if _is_large(facts, c) and not facts.stacks.passes(file, loop, updating)
+        ]
         for loop, chains in large:
             inner = [(other, c) for other, c in large if other is not loop]
             if not any(_is_most(facts, file, (loop, chains), one) for one in inner):
                 findings.append(_finding(facts, file, loop, facts.stacks.of(chains)))
     return findings
+
+
+def _computes(loop: ast.AST) -> bool:
+    """Whether the iterations call or compute anything, not only pick items."""
+    if isinstance(loop, ast.For):
+        return True
+    kept = [loop.key, loop.value] if isinstance(loop, ast.DictComp) else [loop.elt]  # type: ignore[attr-defined]
+    kinds = ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare
+    return any(isinstance(node, kinds) for part in kept for node in ast.walk(part))
 
 
 def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
@@ -86,8 +101,9 @@ def _depth(facts: Facts, file: str, chains: Sequence[int], loop: ast.AST) -> int
 
 
 def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
-    share = facts.share_of(inside.total)
     places = _lines(file, loop) & facts.lines.keys()
+    behind = sum(facts.backward.get(place, 0.0) for place in places)
+    share = facts.share_of(inside.total + behind)
     own = [facts.lines[place] for place in places]
     line = max(own, key=lambda entry: entry.total).line.number if own else loop.lineno  # type: ignore[attr-defined]
     return Finding.at(

@@ -1,0 +1,115 @@
+"""Samples of Python's own time: which statement they name, what becomes of it."""
+
+import signal
+import time
+
+from pellucid.diagnose import diagnose
+from pellucid.diagnose.experiments import Program
+from pellucid.diagnose.findings import Report
+from pellucid.diagnose.instrument import Probes
+from pellucid.diagnose.rules import all_answers
+from pellucid.diagnose.samples import Samples, hottest
+
+PROGRAM = """\
+import re
+
+import numpy as np
+import torch
+
+
+def tokens(text):
+    text = re.sub("<[^>]+>", " ", text)
+    text = re.sub("[^a-z ]", "", text)
+    return text.split()
+
+
+def collate(texts):
+    rows = [torch.tensor([len(t) for t in tokens(text)][:8]) for text in texts]
+    return torch.stack(rows)
+
+
+def weights(values):
+    return np.array([v / values.mean() for v in values])
+
+
+def train(loader):
+    for rows in loader:
+        spread = weights(rows.float().numpy().ravel().repeat(20))
+        total = torch.from_numpy(spread).sum()
+    return total
+
+
+texts = [f"<b>{k % 20 * chr(119)}</b>{k // 20 * chr(118)} it " * 9 for k in range(400)]
+loader = torch.utils.data.DataLoader(texts, batch_size=20, collate_fn=collate)
+print(train(loader) > 0)
+"""
+
+
+def test_the_hottest_statement_is_the_innermost_that_most_samples_are_in(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    file, texts, collating, spreading = str(path), 8, 14, 24
+    in_two = [((file, 8 + k % 2), (file, collating)) for k in range(10)]
+    assert hottest(in_two)[1] in (texts, texts + 1)
+    in_three = [((file, 8 + k % 3), (file, collating)) for k in range(12)]
+    assert hottest(in_three) == (file, collating)
+    in_loop = [((file, spreading + k % 2), (file, 31)) for k in range(9)]
+    assert hottest(in_loop) == (file, spreading)
+    assert hottest(in_two[:2]) is None and hottest([()] * 9) is None
+
+
+def test_samples_are_taken_while_python_computes_and_the_handler_is_restored():
+    before, samples = signal.getsignal(signal.SIGPROF), Samples()
+    samples.start()
+    end = time.thread_time() + 0.3
+    while time.thread_time() < end:
+        sum(range(100))
+    samples.stop()
+    assert signal.getsignal(signal.SIGPROF) == before
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+    assert len(samples.stacks) == len(samples.moments) >= 10
+    assert hottest(samples.stacks)[0] == __file__
+
+
+def test_the_lines_of_loading_and_of_loops_in_python_are_found(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    program = Program(str(path), [])
+    report = Report.unpickled(program.run("record")["report"])
+    lines = PROGRAM.splitlines()
+    found = {lines[one.line - 1].strip(): one for one in report.findings}
+    by_items = next(one for text, one in found.items() if "values.mean()" in text)
+    assert "not item by item" in by_items.fix
+    probes = Probes([(one.file, one.line) for one in report.questions])
+    values = program.run("values", probes.texts)
+    (again,) = all_answers(probes.places, values, report.questions)
+    assert "values.mean() have inputs and results as before" in again.evidence
+
+
+def test_numbers_that_are_equal_by_chance_are_no_repetition(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import random\nimport torch\n\ndef roll(n):\n    return sum("
+        "random.randrange(2) for _ in range(n)) % 3\n\nfor k in range(300):\n"
+        "    number = roll(2000)\n    torch.ones(3)\nprint(k)\n"
+    )
+    program = Program(str(path), [])
+    values = program.run("values", (probes := Probes([(str(path), 8)])).texts)
+    assert values["answers"]["0"]["again"] > 200
+    assert all_answers(probes.places, values, []) == []
+
+
+def test_a_block_outside_of_the_main_thread_is_diagnosed_without_samples():
+    from threading import Thread
+
+    contexts = []
+
+    def work():
+        with diagnose() as context:
+            sum(range(1000))
+        contexts.append(context)
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    assert contexts[0].report is not None
