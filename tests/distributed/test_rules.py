@@ -200,8 +200,8 @@ def check_call(op, args):
 # Ops of which processes share no work: they have no operands, or only windows, or no
 # sample with a dim of examples.
 WHOLE = """
-view_as_complex_copy pellucid::_nms_kept zeros ones full arange arange.start
-arange.start_step range.step range scalar_tensor pellucid::_linalg_cholesky
+view_as_complex_copy pellucid::_nms_kept zeros ones full scalar_tensor
+pellucid::_linalg_cholesky
 pellucid::_linalg_permutation _fft_c2r pellucid::_linalg_solve_triangular
 linalg_ldl_solve adaptive_max_pool3d index_reduce diagonal_scatter
 """
@@ -225,7 +225,8 @@ def stage_results(stage, values, rank):
         step = -(-size.extent // RANKS)
         first = min(rank * step, size.extent)
         count = min(step, size.extent - first)
-        sizes.append({"whole": size.extent, "part": count, "first": first}[size.kind])
+        known = {"whole": size.extent, "part": count, "first": first}
+        sizes.append(size.starts[rank] if size.starts else known[size.kind])
     inputs += [sizes] if sizes else []
     inputs += [list(stage.numbers)] if stage.numbers else []
     schema = parse_schema(stage.schema)
@@ -245,6 +246,12 @@ def check_stages(plan, arrays, whole):
         dict(zip(plan.given, [part(x, s, rank) for x, s in pairs], strict=True))
         for rank in range(RANKS)
     ]
+    for number, window in plan.windows.items():
+        whole_rows = joined([known[number] for known in values], Split(window.dim))
+        for known, ends in zip(values, window.ranges, strict=True):
+            known[number] = whole_rows.take(range(*ends), window.dim)
+            received = known[number].size - whole_rows.size / RANKS
+            greatest = max(greatest, received)
     for stage in plan.stages:
         for number, combine in stage.joins:
             parts = [known[number] for known in values]
@@ -292,6 +299,11 @@ STAGED = [
     ("argmin", numpy.array([[2.0, numpy.nan, 1, 1], [5, 5, numpy.nan, 0]]), 1),
     ("max.dim", floats(6, 5), 0),
     ("min.dim", whole_numbers(3, 6, 9), 1),
+    ("conv2d", floats(2, 3, 7, 6), floats(4, 3, 3, 2), floats(4), [1, 1], [1, 0]),
+    ("conv2d", floats(2, 3, 9, 6), floats(4, 3, 3, 3), None, [2, 1], [2, 1], [2, 1]),
+    ("conv1d", floats(2, 3, 12), floats(4, 3, 5), None, [2]),
+    ("max_pool2d", floats(2, 3, 9, 6), [3, 2], [2, 2], [1, 0]),
+    ("avg_pool1d", floats(2, 3, 9), [2], [2], [1]),
 ]
 
 

@@ -1,5 +1,6 @@
 """DTensors: values, gradients and training against one process."""
 
+import copy
 import itertools
 
 import pytest
@@ -56,6 +57,7 @@ def rank_computes(rank, size):
     rank_repeats(mesh)
     rank_combines_inside(mesh)
     rank_finds_extremes(mesh)
+    rank_exchanges_rows(mesh)
     rank_asks_for_gradients(mesh)
 
 
@@ -220,6 +222,39 @@ def rank_finds_extremes(mesh):
     full.backward(distribute_tensor(grad, mesh, [Replicate()]))
     assert torch.equal(a.grad.full_tensor(), whole.grad)
     _moves._reduced = reduce
+
+
+def rank_exchanges_rows(mesh):
+    """Images split by rows or columns get the rows that windows need from neighbours;
+    gradients go back to them. No image is gathered.
+    """
+    torch.manual_seed(2)
+    layers = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(4, 2, 3, stride=2, padding=1),
+        torch.nn.AvgPool2d((1, 2), padding=(0, 1)),
+    )
+    x = torch.randn(2, 3, 15, 14)
+    gathered, gather = [], _moves._gathered
+    _moves._gathered = lambda *facts: gathered.append(facts[1]) or gather(*facts)
+    for dim in (2, 3):
+        parts = distribute_module(copy.deepcopy(layers), mesh)
+        whole = x.clone().requires_grad_()
+        a = distribute_tensor(x, mesh, [Shard(dim)]).requires_grad_()
+        for module, given in ((layers, whole), (parts, a)):
+            module.zero_grad()
+            result = module(given)
+            result.pow(2).sum().backward()
+        assert result.placements == (Shard(dim),)
+        assert not gathered
+        close(a.grad.full_tensor(), whole.grad)
+        close(result.full_tensor(), layers(x))
+        for own, expected in zip(parts.parameters(), layers.parameters(), strict=True):
+            close(own.grad.full_tensor(), expected.grad)
+        del gathered[:]
+    _moves._gathered = gather
 
 
 def rank_asks_for_gradients(mesh):

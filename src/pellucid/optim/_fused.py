@@ -64,7 +64,8 @@ class FusedOptimizer(Optimizer):
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in _COMMON.items():
-                group.setdefault(name, value)
+                if name in self.defaults:
+                    group.setdefault(name, value)
             for p in group["params"]:
                 own = self.state.get(p, {})
                 if own and not isinstance(own.get("step", own), (Tensor, dict)):

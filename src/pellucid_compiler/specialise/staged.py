@@ -33,10 +33,11 @@ from pellucid_compiler.ir.expr import (
     padded_load,
     rebuild,
     select,
+    sym,
 )
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.primitives import LIBRARY, SCAN
-from pellucid_compiler.ir.sizes import shape_value
+from pellucid_compiler.ir.sizes import shape_value, size_value
 from pellucid_compiler.ir.traversal import rewrite, symbols
 from pellucid_compiler.specialise.derived_names import DIGEST
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
@@ -51,6 +52,7 @@ from pellucid_compiler.transforms.shard_rules import (
     Split,
     State,
     Strategy,
+    Window,
     is_axis,
     reads_number,
 )
@@ -64,11 +66,12 @@ _OPS: Final[Bounded[bytes, Op]] = Bounded(1024)
 
 class Size(NamedTuple):
     """A size passed to a stage: of the whole, of this process's part, or the offset of
-    the part's first element.
+    the part's first element; or the first row of its window (``starts``: of each).
     """
 
     kind: str
     extent: int
+    starts: tuple[int, ...] = ()
 
 
 class StageCall(NamedTuple):
@@ -89,11 +92,12 @@ class StageCall(NamedTuple):
 
 class Staged(NamedTuple):
     """A plan of a call: the required states of its tensors, the values they become, the
-    stages, the result values, their states, and their sizes.
+    windows of these, the stages, the result values, their states, and their sizes.
     """
 
     needs: tuple[State, ...]
     given: tuple[int, ...]
+    windows: dict[int, Window]
     stages: tuple[StageCall, ...]
     outputs: tuple[int, ...]
     results: tuple[State, ...]
@@ -137,7 +141,8 @@ def staged(
     for plan in staged_plans(graph, given, env, ranks, has_gradient):
         if has_gradient and not _has_gradients(graph, plan):
             continue
-        if plan.joins or any(map(_needs_first, steps, plan.chosen)):
+        has_windows = any(isinstance(state, Window) for state in plan.needs)
+        if plan.joins or has_windows or any(map(_needs_first, steps, plan.chosen)):
             return _described(op, values, graph, env, plan, ranks, has_gradient)
     return None
 
@@ -183,10 +188,20 @@ def _described(
         )
         calls.append(_call(source, place, description))
     shapes = tuple(shape_value(value.shape, env) for value in graph.outputs)
+    windows = {
+        number: state
+        for number, state in zip(flat.inputs, plan.needs, strict=True)
+        if isinstance(state, Window)
+    }
     return Staged(
-        *(plan.needs, tuple(flat.inputs), tuple(calls), tuple(flat.outputs)),
-        *(plan.results, shapes, plan.cost),
+        *(tuple(map(_placed, plan.needs)), tuple(flat.inputs), windows),
+        *(tuple(calls), tuple(flat.outputs), plan.results, shapes, plan.cost),
     )
+
+
+def _placed(state: State) -> State:
+    """How an operand is before its window is gathered."""
+    return Split(state.dim) if isinstance(state, Window) else state
 
 
 def _call(source: _Source, place: int, description: bytes) -> StageCall:
@@ -205,7 +220,7 @@ def _call(source: _Source, place: int, description: bytes) -> StageCall:
         tuple(source.state(number, stage.steps[0]) for number in stage.inputs),
         tuple(combines.items()),
         tuple(body.function.sizes.values()),
-        tuple(source.env[name] for name in body.function.numbers),
+        tuple(source.env[number.attr] for number in body.function.numbers),
         stage.is_shared,
     )
 
@@ -213,12 +228,17 @@ def _call(source: _Source, place: int, description: bytes) -> StageCall:
 def _encoded(state: State) -> Encodable:
     if isinstance(state, Split):
         return state.dim
+    if isinstance(state, Window):
+        return [state.dim, state.size, *itertools.chain(*state.ranges)]
     return None if state is None else state.combine
 
 
 def _decoded(item: Any) -> State:
     if isinstance(item, int):
         return Split(item)
+    if isinstance(item, list):
+        dim, size, *ends = item
+        return Window(dim, size, tuple(zip(ends[::2], ends[1::2], strict=True)))
     return None if item is None else Joined(item)
 
 
@@ -244,7 +264,8 @@ def _rebuilt(description: bytes) -> Op:
     graph, env = _traced(declared_op(name), values)
     states = [_decoded(item) for item in needs]
     wanted = [_decoded(item) for item in results]
-    for plan in staged_plans(graph, states, env, ranks, has_gradient):
+    given = list(map(_placed, states))
+    for plan in staged_plans(graph, given, env, ranks, has_gradient):
         if list(plan.needs) == states and list(plan.results) == wanted:
             flat = FlatGraph(graph)
             source = _Source(flat, env, plan, stages_of(flat, plan))
@@ -270,23 +291,24 @@ class _Body:
     def __init__(self, source: _Source, stage: Stage) -> None:
         self.source, self.stage = source, stage
         self.states = {n: source.state(n, stage.steps[0]) for n in stage.inputs}
-        self.sizes: dict[tuple[str, str], Size] = {}
-        self.numbers: list[str] = []
+        self.sizes: dict[tuple[str, Expr], Size] = {}
+        self.numbers: dict[Expr, None] = {}
         told = {
-            (self._size_kind(number, dim), size.attr)
+            (self._size_kind(number, dim), size)
             for number in stage.inputs
             for dim, size in enumerate(source.flat.values[number].shape)
             if size.op == "sym"
         }
         for place in stage.steps:
             for kind, e in self._symbols(place):
-                if (kind, e.attr) in told:
+                if (kind, e) in told:
                     continue
                 if e.dtype == "int64":
-                    extent = int(source.env[e.attr])
-                    self.sizes.setdefault((kind, e.attr), Size(kind, extent))
-                elif e.attr not in self.numbers:
-                    self.numbers.append(e.attr)
+                    extent = int(size_value(e, source.env))
+                    self.sizes.setdefault((kind, e), Size(kind, extent))
+                else:
+                    self.numbers[e] = None
+            self._add_windows(place)
 
     @property
     def kind(self) -> str:
@@ -297,11 +319,22 @@ class _Body:
             return "data_dependent"  # may contain both
         return found.pop() if found else "loop"
 
+    def _add_windows(self, place: int) -> None:
+        step, strategy = self._step(place)
+        for number, state in zip(step.inputs, strategy.needs, strict=True):
+            if isinstance(state, Window):
+                starts = tuple(first for first, _ in state.ranges)
+                key = "start", _start_of(step, number)
+                self.sizes.setdefault(key, Size("start", 0, starts))
+
     def _size_kind(self, number: int, dim: int) -> str:
-        return "part" if self.states[number] == Split(dim) else "whole"
+        state = self.states[number]
+        if isinstance(state, Window) and state.dim == dim:
+            return "window"
+        return "part" if state == Split(dim) else "whole"
 
     def _symbols(self, place: int) -> Iterable[tuple[str, Expr]]:
-        """The symbols of a step, and their kinds."""
+        """The sizes and numbers of a step, and their kinds."""
         step, strategy = self._step(place)
         primitive, attrs = step.node.primitive, step.node.attrs
         inside = map(graph_symbols, primitive.bodies(attrs))
@@ -313,7 +346,7 @@ class _Body:
             operand, dim = strategy.owned
             size = step.node.inputs[operand].shape[dim]
             yield from (("first", size), ("whole", size))
-        if _needs_number(step, strategy):
+        if _is_numbered(step, strategy):
             yield "first", step.node.attrs.extents[strategy.axis]
 
     def _step(self, place: int) -> tuple[Step, Strategy]:
@@ -336,22 +369,20 @@ class _Body:
 
     def _names(
         self, tensors: Sequence[Tensor], rest: list[Any]
-    ) -> dict[tuple[str, str], Expr]:
-        """The values of sizes and numbers here, by kind and name."""
-        names: dict[tuple[str, str], Expr] = {}
+    ) -> dict[tuple[str, Expr], Expr]:
+        """The values of sizes and numbers here, by kind."""
+        names: dict[tuple[str, Expr], Expr] = {}
         for number, tensor in zip(self.stage.inputs, tensors, strict=True):
             shape = self.source.flat.values[number].shape
             for dim, (size, actual) in enumerate(zip(shape, tensor.shape, strict=True)):
                 if size.op != "sym":
                     continue
-                known = names.setdefault(
-                    (self._size_kind(number, dim), size.attr), actual
-                )
+                known = names.setdefault((self._size_kind(number, dim), size), actual)
                 require(make("eq", known, actual), "the parts differ in size")
         names.update(zip(self.sizes, rest.pop(0) if self.sizes else (), strict=True))
         numbers = rest.pop(0) if self.numbers else ()
-        for name, value in zip(self.numbers, numbers, strict=True):
-            names["whole", name] = value
+        for number, value in zip(self.numbers, numbers, strict=True):
+            names["whole", number] = value
         return names
 
 
@@ -372,21 +403,32 @@ def _needs_number(step: Step, strategy: Strategy) -> bool:
     return axis is not None and reads_number(step.node.attrs, axis)
 
 
+def _is_numbered(step: Step, strategy: Strategy) -> bool:
+    """Whether a step has indices of the whole: numbers, or rows of a window."""
+    has_windows = any(isinstance(state, Window) for state in strategy.needs)
+    return has_windows or _needs_number(step, strategy)
+
+
+def _start_of(step: Step, number: int) -> Expr:
+    """A name for the first row of an operand's window."""
+    return sym(f"{number}.{step.outputs[0]}")
+
+
 def _attrs(
-    step: Step, strategy: Strategy, names: Mapping[tuple[str, str], Expr]
+    step: Step, strategy: Strategy, names: Mapping[tuple[str, Expr], Expr]
 ) -> Any:
     """A step's attributes in terms of the stage's sizes and numbers."""
 
     def whole(e: Expr) -> Expr | None:
         if e.op != "sym":
             return None
-        found = names["whole", e.attr]
+        found = names["whole", e]
         return found if found.dtype == e.dtype else cast(found, e.dtype)
 
     attrs = renamed_attrs(step.node.attrs, whole)
 
     def with_part(sizes: tuple[Expr, ...], old: Any, place: int) -> tuple[Expr, ...]:
-        part = names["part", old[place].attr]
+        part = names["part", old[place]]
         return (*sizes[:place], part, *sizes[place + 1 :])
 
     old = step.node.attrs
@@ -397,17 +439,26 @@ def _attrs(
         attrs = attrs._replace(
             extents=with_part(attrs.extents, old.extents, strategy.axis)
         )
-    if strategy.axis is not None and _needs_number(step, strategy):
-        first = names["first", old.extents[strategy.axis].attr]
-        attrs = _numbered(attrs, strategy.axis, first)
+    if strategy.axis is not None and _is_numbered(step, strategy):
+        first = names["first", old.extents[strategy.axis]]
+        starts = {
+            operand: (state.dim, names["start", _start_of(step, number)])
+            for operand, (number, state) in enumerate(
+                zip(step.inputs, strategy.needs, strict=True)
+            )
+            if isinstance(state, Window)
+        }
+        attrs = _numbered(attrs, strategy.axis, first, starts)
     if strategy.owned is not None:
         attrs = _owned(attrs, step.node.inputs, strategy.owned, names)
     return attrs
 
 
-def _numbered(attrs: Any, axis: int, first: Expr) -> Any:
-    """Use the whole's index of the axis where it is a value; elements are those of the
-    part.
+def _numbered(
+    attrs: Any, axis: int, first: Expr, starts: Mapping[int, tuple[int, Expr]]
+) -> Any:
+    """Use the whole's index of the axis where it is a value, and in windows, whose rows
+    begin at ``starts``; other elements are those of the part.
     """
 
     def leaf(e: Expr, args: Sequence[Expr]) -> Expr | None:
@@ -419,6 +470,9 @@ def _numbered(attrs: Any, axis: int, first: Expr) -> Any:
             old if is_axis(old, axis) else new
             for old, new in zip(load_index(e), args, strict=False)
         ]
+        if e.attr in starts:
+            dim, start = starts[e.attr]
+            index[dim] = make("sub", args[dim], start)
         return rebuild(e, (*index, *args[len(index) :]))
 
     stores = tuple(s._replace(body=rewrite(s.body, leaf)) for s in attrs.stores)
@@ -430,11 +484,11 @@ def _owned(
     attrs: Any,
     inputs: Sequence[Value],
     owned: tuple[int, int],
-    names: Mapping[tuple[str, str], Expr],
+    names: Mapping[tuple[str, Expr], Expr],
 ) -> Any:
     """Elements of other processes are zeros; elements that nobody has are an error."""
     operand, dim = owned
-    size = inputs[operand].shape[dim].attr
+    size = inputs[operand].shape[dim]
     first, whole = names["first", size], names["whole", size]
 
     def leaf(e: Expr, args: Sequence[Expr]) -> Expr | None:

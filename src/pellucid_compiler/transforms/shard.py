@@ -22,13 +22,14 @@ from pellucid_compiler.transforms.shard_rules import (
     Split,
     State,
     Strategy,
+    Window,
     strategies,
 )
 from pellucid_compiler.transforms.shard_sizes import (
-    has_plain_sizes,
     holds,
     local_numbers,
 )
+from pellucid_compiler.transforms.shard_windows import part_ranges
 
 _MOST_STATES = 300  # of a Graph's values, while its loops' rules are combined
 
@@ -54,6 +55,9 @@ def moving_cost(have: State, want: State, elements: int) -> float | None:
     """The cost of redistributing a value; None if that is not possible."""
     if have == want:
         return 0
+    if isinstance(want, Window):
+        split = moving_cost(have, Split(want.dim), elements)
+        return None if split is None else split + _window_cost(want, elements)
     if want is None:
         return elements + 1 if isinstance(have, Split) else 2 * elements + 1
     if have is None:
@@ -63,6 +67,16 @@ def moving_cost(have: State, want: State, elements: int) -> float | None:
     if isinstance(want, Split):
         return elements + 1
     return None
+
+
+def _window_cost(window: Window, elements: int) -> float:
+    """The elements that a process receives for its window."""
+    owned = part_ranges(window.size, len(window.ranges))
+    missing = [
+        max(own[0] - first, 0) + max(end - own[1], 0)
+        for (first, end), own in zip(window.ranges, owned, strict=True)
+    ]
+    return max(missing) * elements / max(window.size, 1) + 1
 
 
 class _Partial(NamedTuple):
@@ -133,9 +147,8 @@ def staged_plans(
     talk = Talk(flat, env, has_gradient)
     found: dict[Any, Plan] = {}
     for partial in _search(graph, flat, given, env, ranks, (), talk):
-        if all(map(has_plain_sizes, flat.steps, partial.chosen)):
-            plan = _plan(flat, partial, ())
-            found.setdefault((plan.needs, plan.results), plan)
+        plan = _plan(flat, partial, ())
+        found.setdefault((plan.needs, plan.results), plan)
     return sorted(found.values(), key=lambda plan: plan.cost)
 
 

@@ -1,7 +1,8 @@
 """The rules of one node: in which ways the processes of a mesh dim may share its work.
 
 Along one dim of a mesh of processes, a value is replicated (None), split along a dim
-(``Split``), or still to be combined (``Joined``). Sharding an axis of a loop splits the
+(``Split``; an operand also with rows of its neighbours, ``Window``), or still to be
+combined (``Joined``). Sharding an axis of a loop splits the
 operands that the axis indexes, replicates the others, and splits the result or leaves
 it to be combined; a body that is linear in operands passes on their partial sums. No op
 is named here. Called by ``shard.py``, which combines the rules of a Graph's nodes. Read
@@ -11,7 +12,7 @@ next: ir/primitives/loop.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pellucid_compiler.ir.dtypes import (
     ITEMSIZE,
@@ -24,6 +25,7 @@ from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.primitives import LIBRARY, LOOP, RESHAPE, ROUTINES
 from pellucid_compiler.ir.sizes import shape_value, size_value
 from pellucid_compiler.ir.traversal import uses_axis, walk
+from pellucid_compiler.transforms.shard_windows import Range, window_ranges
 
 
 class Split(NamedTuple):
@@ -38,7 +40,17 @@ class Joined(NamedTuple):
     combine: str
 
 
-State = Split | Joined | None
+class Window(NamedTuple):
+    """Each process has its part along the dim, and the rows around it that it reads:
+    its range of the whole's ``size`` rows.
+    """
+
+    dim: int
+    size: int
+    ranges: tuple[Range, ...]
+
+
+State = Split | Joined | Window | None
 
 _REDUCES: Final = ("sum", "prod", "max", "min", "and", "or")
 
@@ -90,10 +102,10 @@ def is_axis(index: Expr, axis: int) -> bool:
 
 
 def _split_needs(
-    node: Node, axis: int, env: Mapping[str, Any]
+    node: Node, axis: int, env: Mapping[str, Any], ranks: int
 ) -> dict[int, State] | None:
-    """The required states of the operands if the axis is sharded; None if a process
-    would need its neighbours' elements.
+    """The required states of the operands if the axis is sharded; None if there is no
+    way. ``ranks`` may have windows; if it is 0, a process needs its own elements alone.
     """
     extent = size_value(node.attrs.extents[axis], env)
     needs: dict[int, State] = {}
@@ -108,10 +120,30 @@ def _split_needs(
                     return None
                 state = Split(dim)
             elif uses_axis(index, {axis}) and not is_loaded(index):
-                return None  # a window
-        if needs.setdefault(e.attr, state) != state:
+                ranges = window_ranges(node, e, dim, axis, env, ranks)
+                if state is not None or ranges is None:
+                    return None
+                size = size_value(node.inputs[e.attr].shape[dim], env)
+                state = Window(dim, size, ranges)
+        known = _of_both(needs.setdefault(e.attr, state), state)
+        if known is False:
             return None
+        needs[e.attr] = known
     return needs
+
+
+def _of_both(first: State, second: State) -> State | Literal[False]:
+    """What two loads of an operand need; False if they do not agree."""
+    if not (isinstance(first, Window) and isinstance(second, Window)):
+        return first if first == second else False
+    if first.dim != second.dim:
+        return False
+    pairs = zip(first.ranges, second.ranges, strict=True)
+    ranges = [
+        (min(a[0], b[0]), max(a[1], b[1])) if a[1] and b[1] else max(a, b)
+        for a, b in pairs
+    ]
+    return Window(first.dim, first.size, tuple(ranges))
 
 
 def _result(attrs: Any, axis: int) -> State | bool:
@@ -141,13 +173,15 @@ def reads_number(attrs: Any, axis: int) -> bool:
 
 
 def _axis_strategies(
-    node: Node, env: Mapping[str, Any], is_staged: bool
+    node: Node, env: Mapping[str, Any], ranks: int, is_staged: bool
 ) -> Iterator[Strategy]:
     attrs = node.attrs
     for axis in range(len(attrs.extents)):
         if not is_staged and reads_number(attrs, axis):
             continue
-        needs, result = _split_needs(node, axis, env), _result(attrs, axis)
+        result = _result(attrs, axis)
+        may_have_windows = is_staged and isinstance(result, Split)
+        needs = _split_needs(node, axis, env, ranks if may_have_windows else 0)
         if needs is None or result is False:
             continue
         assert not isinstance(result, bool)
@@ -344,7 +378,10 @@ def strategies(
     """
     found = [Strategy((None,) * len(node.inputs), (None,) * len(node.outputs))]
     if node.primitive is LOOP:
-        found += [*_axis_strategies(node, env, is_staged), *_linear_strategies(node)]
+        found += [
+            *_axis_strategies(node, env, ranks, is_staged),
+            *_linear_strategies(node),
+        ]
         found += _owner_strategies(node) if is_staged else ()
     elif node.primitive is RESHAPE:
         found += _reshape_strategies(node, env, ranks)

@@ -18,21 +18,6 @@ from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
 from pellucid_compiler.transforms.shard_rules import Split, State, Strategy, loop_bodies
 
 
-def has_plain_sizes(step: Step, strategy: Strategy) -> bool:
-    """Whether sizes that become those of a part are separate symbols."""
-    split = [
-        value.shape[state.dim]
-        for value, state in zip(step.node.inputs, strategy.needs, strict=True)
-        if isinstance(state, Split)
-    ]
-    for value, state in zip(step.node.outputs, strategy.results, strict=True):
-        if isinstance(state, Split):
-            split.append(value.shape[state.dim])
-    if strategy.axis is not None:
-        split.append(step.node.attrs.extents[strategy.axis])
-    return all(size.op == "sym" for size in split)
-
-
 def part_size(whole: int, ranks: int, place: int) -> int:
     """The size of a process's part: parts are equal but for the last ones."""
     step = -(-whole // ranks)

@@ -30,6 +30,9 @@ from pellucid.distributed.optim.functional_optimizers import (
 from pellucid.distributed.optim.functional_optimizers import (
     _get_in_backward_optimizers as _get_in_backward_optimizers,
 )
+from pellucid.distributed.optim.named_optimizer import (
+    _NamedOptimizer as _NamedOptimizer,
+)
 from pellucid.distributed.optim.optimizer import DistributedOptimizer
 from pellucid.distributed.optim.post_localSGD_optimizer import PostLocalSGDOptimizer
 from pellucid.distributed.optim.utils import as_functional_optim

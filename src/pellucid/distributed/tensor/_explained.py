@@ -16,7 +16,7 @@ from pellucid.distributed.tensor.placement_types import Partial, Placement, Shar
 from pellucid.explain.notes import note
 from pellucid_compiler.ir.show import axis_name
 from pellucid_compiler.transforms.flat_graph import FlatGraph
-from pellucid_compiler.transforms.shard_rules import Joined, Split, State
+from pellucid_compiler.transforms.shard_rules import Joined, Split, State, Window
 
 
 def explain_call(call: Any, shared: Shared | None) -> None:
@@ -77,6 +77,8 @@ def _shown_placement(placement: Placement) -> str:
 def _shown_state(state: State) -> str:
     if isinstance(state, Split):
         return f"S({state.dim})"
+    if isinstance(state, Window):
+        return f"S({state.dim}) with rows of neighbours"
     return f"P({state.combine})" if isinstance(state, Joined) else "R"
 
 

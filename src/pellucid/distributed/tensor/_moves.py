@@ -13,6 +13,8 @@ import pellucid as torch
 import pellucid.distributed as dist
 from pellucid.autograd import Function
 from pellucid.distributed.tensor.placement_types import Shard
+from pellucid_compiler.transforms.shard_rules import Window
+from pellucid_compiler.transforms.shard_windows import part_ranges
 
 _OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -182,6 +184,65 @@ class Exchange(Function):
     def backward(ctx: Any, grad: Any) -> Any:
         dims = ctx.dims[1], ctx.dims[0]
         return None, None, None, Exchange.apply(ctx.line, dims, ctx.size, grad)
+
+
+def _received(line: Line, dim: int, have: Any, want: Any, rows: Any) -> list[Any]:
+    """What each process sends of the rows that this one wants: processes have and want
+    ranges of rows.
+    """
+
+    def common(giver: int, taker: int) -> tuple[int, int]:
+        first = max(have[giver][0], want[taker][0])
+        return first, max(min(have[giver][1], want[taker][1]) - first, 0)
+
+    own, pieces, taken = line.place, [], []
+    for place in range(line.size):
+        first, count = common(own, place)
+        start = first - have[own][0] if count else 0
+        pieces.append(rows.narrow(dim, start, count).contiguous())
+        shape = list(rows.shape)
+        shape[dim] = common(place, own)[1]
+        taken.append(rows.new_empty(shape))
+    dist.all_to_all(taken, pieces, line.group)
+    return taken
+
+
+class WithNeighbours(Function):
+    """Shards to the rows of each process's window: all_to_all."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, window: Window, part: Any) -> Any:
+        ctx.line, ctx.window = line, window
+        owned = part_ranges(window.size, line.size)
+        taken = _received(line, window.dim, owned, window.ranges, part)
+        return torch.cat(taken, window.dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, ToOwners.apply(ctx.line, ctx.window, grad)
+
+
+class ToOwners(Function):
+    """Windows' rows to shards of their sums: all_to_all."""
+
+    @staticmethod
+    def forward(ctx: Any, line: Line, window: Window, rows: Any) -> Any:
+        ctx.line, ctx.window = line, window
+        dim, owned = window.dim, part_ranges(window.size, line.size)
+        first, end = owned[line.place]
+        shape = list(rows.shape)
+        shape[dim] = end - first
+        total = rows.new_zeros(shape)
+        taken = _received(line, dim, window.ranges, owned, rows)
+        for (start, _), piece in zip(window.ranges, taken, strict=True):
+            if piece.shape[dim]:
+                place = max(start - first, 0)
+                total.narrow(dim, place, piece.shape[dim]).add_(piece)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None, WithNeighbours.apply(ctx.line, ctx.window, grad)
 
 
 class Enter(Function):

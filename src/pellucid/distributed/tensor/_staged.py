@@ -36,6 +36,8 @@ def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
     """This process's shards of the results."""
     plan, line = rule.plan, line_of(mesh, rule.mesh_dim)
     values = dict(zip(plan.given, parts, strict=True))
+    for number, window in plan.windows.items():
+        values[number] = _moves.WithNeighbours.apply(line, window, values[number])
     for stage, function in zip(plan.stages, rule.functions, strict=True):
         for number, combine in stage.joins:
             values[number] = _moves.Join.apply(line, combine, values[number])
@@ -65,5 +67,7 @@ def _run(
 def _size(size: Size, line: _moves.Line) -> int:
     if size.kind == "whole":
         return size.extent
+    if size.kind == "start":
+        return size.starts[line.place]
     count, first = line.part(size.extent)
     return count if size.kind == "part" else first
