@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint32_t kNever = UINT32_MAX;
 constexpr size_t kAlignment = 64;  // as of memory from the allocator
+// Results of this size have memory of their own, which is freed before the call ends: the block must not add to the
+// peak. An allocation is cheap beside an op over as many bytes.
+constexpr size_t kLeastOwnMemory = 4096;
 
 // Memory that an action makes or that exists before the call.
 struct Memory {
@@ -189,6 +192,7 @@ class Joiner {
       const PreparedAction& step = *definition(list, list.results[r]);
       if (step.kind == PreparedAction::Kind::View)
         views_.emplace(slot, static_cast<size_t>(&step - list.actions.data()));
+      if (memories_[places_[slot].memory].nbytes >= kLeastOwnMemory) need_tensor(slot);
     }
     listed_[k] = static_cast<uint32_t>(program_->lists_.size());
     program_->lists_.push_back(std::move(list));

@@ -17,6 +17,7 @@ import io
 import random
 import sys
 import types
+import typing
 
 import pellucid as torch
 from pellucid import nn
@@ -46,7 +47,7 @@ class Config:
 
 class Base:
     gain = 1.25
-    table = {"low": 0.5, "high": 2.0}
+    table: typing.ClassVar = {"low": 0.5, "high": 2.0}
 
     def lift(self, x):
         return x + self.gain
@@ -381,7 +382,7 @@ def replace_layer(w, draw, space):
 
 
 def replace_activation(w, draw, space):
-    w.blocks[0].activation = draw.choice((torch.tanh, torch.sin, nn.ReLU()))
+    w.blocks[0].activation = draw.choice((nn.Tanh(), nn.ReLU()))
 
 
 def share_weight(w, draw, space):

@@ -455,12 +455,13 @@ def both(function):
 
 def test_containers_of_the_program_are_returned_themselves():
     numbers, state, pair = [1.0], {"rate": 0.5}, (torch.ones(3), 2)
-    for _, (y, a, b, c, d), compiled in both(
+    for _, (_, a, b, c, d), compiled in both(
         lambda x: (some_ops(x) * state["rate"] + numbers[0], numbers, state, pair, [])
     ):
         assert a is numbers and b is state and c is pair and d == []
         d.append(1)
-    assert runs_of(compiled)
+        runs = runs_of(compiled)
+    assert runs
 
 
 def test_a_container_that_is_returned_twice_is_one():
