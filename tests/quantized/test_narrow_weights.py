@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import pellucid as torch
 from pellucid import nn
 from pellucid.ao import quantization as aq
+from pellucid.ao._quantized import narrow_weights
 from pellucid.ao.quantization import weight_configs
 from pellucid.nn import functional as F
 
@@ -41,12 +44,37 @@ def test_a_narrow_layer_is_the_layer_of_the_decoded_weight(config, rows):
 
 def test_the_error_of_decoding_is_at_most_half_a_step():
     weight = torch.randn(32, 64)
-    narrow = aq.narrow_weights.Int8Weight.encode(weight)
+    narrow = narrow_weights.Int8Weight.encode(weight)
     steps = narrow.scales.unsqueeze(1)
     assert ((narrow.dequantize() - weight).abs() <= steps * 0.5001).all()
-    narrow = aq.narrow_weights.Int4Weight.encode(weight, group_size=32)
+    narrow = narrow_weights.Int4Weight.encode(weight, group_size=32)
     steps = narrow.scales[..., 0].t().repeat_interleave(32, 1)
     assert ((narrow.dequantize() - weight).abs() <= steps * 0.501).all()
+
+
+LOADS = """
+import sys, pellucid as torch
+state = torch.load(sys.argv[1], weights_only=True)
+assert not any(name.startswith("pellucid.ao.quantization") for name in sys.modules)
+layer = torch.nn.Linear(64, 48)
+layer.load_state_dict(state["weights"], assign=True)
+assert type(layer.weight).__name__ != "Parameter"
+assert torch.equal(layer(state["x"]), state["expected"])
+"""
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+def test_a_process_loads_narrow_weights_without_importing_quantization(
+    config, tmp_path
+):
+    layer, x = nn.Sequential(nn.Linear(64, 48)), torch.randn(5, 64)
+    aq.quantize_(layer, config, measures=False)
+    weights = layer[0].state_dict()
+    saved = {"weights": weights, "x": x, "expected": layer(x).detach()}
+    torch.save(saved, tmp_path / "saved.pt")
+    command = [sys.executable, "-c", LOADS, str(tmp_path / "saved.pt")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
@@ -99,7 +127,7 @@ def test_float_weights_are_encoded_when_they_are_loaded():
     config = aq.Int4WeightOnlyConfig(32)
     aq.quantize_(narrow, config, lambda m, name: name == "0", measures=False)
     narrow.load_state_dict(whole.state_dict())
-    encode = aq.narrow_weights.Int4Weight.encode
+    encode = narrow_weights.Int4Weight.encode
     expected = encode(whole[0].weight, group_size=32).dequantize()
     assert torch.equal(narrow[0].weight.dequantize(), expected)
     with pytest.raises(RuntimeError, match="assign=True"):
@@ -110,7 +138,7 @@ def test_float_weights_are_encoded_when_they_are_loaded():
 
 
 def test_a_file_with_unsound_components_is_refused():
-    narrow = aq.narrow_weights.Int8Weight.encode(torch.randn(4, 8))
+    narrow = narrow_weights.Int8Weight.encode(torch.randn(4, 8))
     narrow.scales = narrow.scales[:2].clone()
     file = io.BytesIO()
     torch.save(narrow, file)
@@ -159,7 +187,7 @@ def test_layers_are_measured_with_the_rows_of_the_example():
     assert all(layer.before > 0 and layer.after > 0 for layer in report.layers)
     for layer in report.layers:
         weight = whole.get_submodule(layer.name).weight
-        is_narrow = isinstance(weight, aq.narrow_weights.NarrowWeight)
+        is_narrow = isinstance(weight, narrow_weights.NarrowWeight)
         assert is_narrow == (layer.after < layer.before)
 
 
@@ -192,7 +220,7 @@ def test_four_bits_refuse_shapes_that_groups_do_not_divide():
 
 
 def test_other_ops_of_a_narrow_weight_say_what_to_do():
-    narrow = aq.narrow_weights.Int8Weight.encode(torch.randn(4, 8))
+    narrow = narrow_weights.Int8Weight.encode(torch.randn(4, 8))
     with pytest.raises(NotImplementedError, match="dequantize"):
         narrow + 1
 

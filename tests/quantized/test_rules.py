@@ -230,3 +230,26 @@ def test_in_place_views_change_the_sizes(q):
     assert other.unsqueeze_(0).shape == (1, *q.transpose(0, 1).shape)
     assert torch.equal(other.squeeze_(0).transpose_(0, 1), q)
     assert torch.equal(q.rot90().int_repr(), q.int_repr().rot90())
+    for name in ("swapaxes", "swapdims"):
+        other = q.clone()
+        assert getattr(other, f"{name}_")(0, 1) is other
+        assert torch.equal(other, q.transpose(0, 1))
+    other = q.clone()
+    integers = q.int_repr().as_strided((2, 2), (1, 1))
+    assert torch.equal(other.as_strided_((2, 2), (1, 1)).int_repr(), integers)
+
+
+def test_a_quantized_tensor_is_resized_in_its_memory(q):
+    other, count = q.clone(), q.numel()
+    assert other.resize_(count) is other
+    assert torch.equal(other, q.flatten())
+    assert other.q_scale() == q.q_scale()
+    assert torch.equal(other.resize_(2).int_repr(), q.int_repr().flatten()[:2])
+    grown = other.resize_(3 * count)
+    assert torch.equal(grown.int_repr()[:count], q.int_repr().flatten())
+    assert grown.resize_as_(torch.ones(q.shape)).shape == q.shape
+    by_channel = torch.quantize_per_channel(
+        *(torch.ones(2, 3), torch.ones(2), torch.zeros(2)), 0, torch.qint8
+    )
+    with pytest.raises(RuntimeError, match="a scale per channel"):
+        by_channel.resize_(6)

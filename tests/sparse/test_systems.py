@@ -80,11 +80,42 @@ def test_an_absent_diagonal_element_is_zero():
     assert torch.equal(unit, torch.tensor([[-1.0], [1.0]]))
 
 
+@pytest.mark.parametrize(("upper", "unit"), FORMS)
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_batches_of_systems_have_the_solutions_of_each(layout, upper, unit):
+    one, b = system()
+    dense = torch.stack([one, one * 2, one - 0.1 * one.abs()]).unsqueeze(1)
+    right = torch.randn(3, 1, *b.shape, dtype=b.dtype, requires_grad=True)
+    matrices = LAYOUTS[layout](dense).detach().requires_grad_()
+    whole = dense.clone().requires_grad_()
+    options = {"upper": upper, "unitriangular": unit}
+    weights = torch.randn(right.shape, dtype=b.dtype)
+    found = torch.linalg.solve_triangular(matrices, right, **options)
+    of_sparse = torch.autograd.grad(found, (matrices, right), weights)
+    wanted = torch.linalg.solve_triangular(whole, right, **options)
+    of_dense = torch.autograd.grad(wanted, (whole, right), weights)
+    assert torch.allclose(found, wanted)
+    assert torch.allclose(of_sparse[1], of_dense[1])
+    stored = dense != 0
+    assert torch.allclose(of_sparse[0].to_dense(), of_dense[0].where(stored, 0.0))
+
+
+def test_one_matrix_solves_a_batch_of_right_sides():
+    matrix, b = system()
+    right = torch.stack([b, b.flip(0)])
+    found = torch.linalg.solve_triangular(matrix.to_sparse_csr(), right, upper=True)
+    assert torch.allclose(
+        found, torch.linalg.solve_triangular(matrix, right, upper=True)
+    )
+
+
 def test_systems_that_do_not_fit_are_refused():
     matrix, b = system()
     solve = torch.linalg.solve_triangular
-    with pytest.raises(RuntimeError, match="square matrix"):
+    with pytest.raises(RuntimeError, match="square matrices"):
         solve(matrix[:4].to_sparse_csr(), b[:4], upper=True)
+    with pytest.raises(RuntimeError, match="one or as many as right sides"):
+        solve(torch.stack([matrix] * 2).to_sparse_csr(), b, upper=True)
     with pytest.raises(RuntimeError, match="right side of 5 rows"):
         solve(matrix.to_sparse_csr(), b[:5], upper=True)
     with pytest.raises(NotImplementedError, match="dense right side"):

@@ -80,6 +80,7 @@ API = {
             "autograd",
             "backends",
             "nested/_ops",
+            "nn",
             "pellucid_compiler",
         ),
     },
@@ -154,7 +155,6 @@ API = {
     "ao/quantization": {
         *(
             "_functions",
-            "_ops",
             "ao/_quantized",
             "ao/nn/intrinsic",
             "ao/nn/intrinsic/qat",
@@ -162,8 +162,8 @@ API = {
         *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
         *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantized"),
         *("ao/nn/quantized/dynamic", "ao/quantization/backend_config"),
-        *("ao/quantization/fx", "autograd", "fx", "nn", "nn/modules", "nn/utils"),
-        *("serialization", "utils/_pytree"),
+        *("ao/quantization/fx", "fx", "nn", "nn/modules", "nn/utils"),
+        "utils/_pytree",
     },
     "ao/quantization/backend_config": {
         *("ao/nn/intrinsic/qat", "ao/nn/qat", "ao/nn/quantized/reference"),

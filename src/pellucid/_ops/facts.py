@@ -88,8 +88,13 @@ def changes_sizes(op: OpOverload) -> bool:
 
 
 def changes_memory(op: OpOverload) -> bool:
-    """Whether it changes which memory its argument has: ``resize_``, ``set_``."""
-    return changes_sizes(op) and kind(op) != "view"
+    """Whether it changes which memory its argument has: ``resize_``, ``set_``; not an
+    op whose functional form is a view, such as ``swapaxes_``.
+    """
+    if not changes_sizes(op):
+        return False
+    functional = functional_form(op)
+    return functional is None or functional._schema.returns[0].alias_info is None
 
 
 @cache

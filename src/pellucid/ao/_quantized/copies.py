@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.ao._quantized.parts import (
     Parts,
     is_quantized,
@@ -30,6 +30,26 @@ def to(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     if kwargs.get("copy") or op._schema.name == "aten::_to_copy":
         return tensor.clone()
     return tensor
+
+
+@RULES.because("the memory of the integers is resized")("resize_")
+def resize_(op: Any, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Of other sizes: the integers that memory holds, in the scale of the tensor."""
+    parts = split(target)
+    if parts.axis is not None:
+        raise RuntimeError(
+            "resize_: a tensor with a scale per channel has no scale for other sizes; "
+            "use dequantize()"
+        )
+    integers = op(parts.integers.detach(), *args, **kwargs)
+    _C._replace_components(target, parts.with_integers(integers))
+    return target
+
+
+@RULES.because("the memory of the integers is resized")("resize_as_")
+def resize_as_(op: Any, target: Tensor, template: Tensor, **kwargs: Any) -> Tensor:
+    """Of the sizes of ``template``."""
+    return target.resize_(template.shape, **kwargs)
 
 
 @RULES.because("the scales are shared")("empty_like")

@@ -1,7 +1,8 @@
 """``quantize_``: gives linear layers narrow weights, where that is faster.
 
 In torchao's manner, but each layer is measured: one that would be slower stays as it
-is, and the report says by how much. Read ``narrow_weights.py`` next; ``accuracy.py``
+is, and the report says by how much. Read ``ao/_quantized/narrow_weights.py`` next;
+``accuracy.py``
 says what narrow weights cost in accuracy.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor, nn
-from pellucid.ao.quantization.narrow_weights import (
+from pellucid.ao._quantized.narrow_weights import (
     Int4Weight,
     Int8DynamicWeight,
     Int8Weight,

@@ -255,6 +255,14 @@ def _rebuild_quantized(
     return rebuild(integers, facts)
 
 
+def _rebuild_narrow_weight(*facts: Any) -> Tensor:
+    """The weight of a layer that ``quantize_`` changed."""
+    from pellucid.ao._quantized.narrow_weights import rebuilt
+
+    made: Tensor = rebuilt(*facts)
+    return made
+
+
 def _layout_named(name: str) -> Any:
     found = getattr(pellucid, str(name).removeprefix("torch."), None)
     if not isinstance(found, pellucid.layout):
@@ -335,6 +343,7 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_meta_tensor_no_storage": _rebuild_meta,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
         "torch._utils _rebuild_qtensor": _rebuild_quantized,
+        "torch.ao._quantized.narrow_weights rebuilt": _rebuild_narrow_weight,
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,
         "torch.nested._internal.nested_tensor _rebuild_njt": _rebuild_ragged,
         "torch.nested._internal.nested_tensor NestedTensor": Tensor,

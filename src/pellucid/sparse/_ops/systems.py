@@ -7,8 +7,9 @@ from typing import Any
 import pellucid
 from pellucid import _C, Tensor
 from pellucid.autograd import Function
-from pellucid.sparse._ops.parts import is_sparse
-from pellucid.sparse._ops.patterns import row_numbers
+from pellucid.sparse._ops.conversions import convert
+from pellucid.sparse._ops.parts import COO, coo, is_sparse, split
+from pellucid.sparse._ops.patterns import keys_of, product_of, row_numbers
 from pellucid.sparse._ops.products import sorted_rows
 from pellucid.sparse._ops.rules import RULES
 
@@ -17,20 +18,44 @@ from pellucid.sparse._ops.rules import RULES
     "_linalg_solve_triangular"
 )
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Tensor:
-    """X with ``A X = B``; A's gradient has its pattern."""
+    """X with ``A X = B``; A's gradient has its pattern. Batches of matrices are the
+    blocks of one matrix; a batch of right sides has one matrix side by side.
+    """
     if not is_sparse(A) or is_sparse(B):
         raise NotImplementedError(
             "a triangular system has a sparse matrix and a dense right side; use "
             "to_dense()"
         )
-    if A.dim() != 2 or B.dim() != 2 or A.shape[0] != A.shape[1]:
+    batch = A.shape[:-2]
+    is_square = min(A.dim(), B.dim()) > 1 and A.shape[-2] == A.shape[-1]
+    if not is_square or batch not in ((), B.shape[:-2]):
         raise RuntimeError(
-            f"a sparse triangular system has a square matrix and a matrix at its right "
-            f"side, not sizes {tuple(A.shape)} and {tuple(B.shape)}"
+            "a sparse triangular system has square matrices, one or as many as right "
+            f"sides, not sizes {tuple(A.shape)} and {tuple(B.shape)}"
         )
+    if batch:
+        blocks = _block_diagonal(A)
+        return solve_triangular(blocks, B.flatten(0, -2), upper, unitriangular).view(
+            B.shape
+        )
+    if B.dim() > 2:
+        rows = B.movedim(-2, 0)
+        made = solve_triangular(A, rows.flatten(1), upper, unitriangular)
+        return made.view(rows.shape).movedim(0, -2)
     pointers, columns, values = sorted_rows(A)
     made: Tensor = _Solution.apply(values, B, pointers, columns, upper, unitriangular)
     return made
+
+
+def _block_diagonal(matrices: Tensor) -> Tensor:
+    """The matrix whose diagonal blocks are these, as COO."""
+    parts = split(convert(matrices, COO))
+    *batch, rows, columns = parts.indices
+    size = matrices.shape[-1]
+    first = keys_of(pellucid.stack(batch), matrices.shape[:-2]) * size
+    indices = pellucid.stack([first + rows, first + columns])
+    whole = size * product_of(matrices.shape[:-2])
+    return coo(indices, parts.values, (whole, whole), parts.is_coalesced)
 
 
 class _Solution(Function):

@@ -1,7 +1,8 @@
 """Weights of int8 and of four bits, as tensors that ``F.linear`` decodes as it reads.
 
 A tensor of these classes has the shape and dtype of the weight that it was made from,
-and its components as attributes. Made by ``quantize_`` (``weight_configs.py``).
+and its components as attributes. Made by ``quantize_`` of ``ao/quantization``; files
+of weights hold them, so ``serialization`` rebuilds them.
 Products are computed in float32 or less and have the dtype of the input.
 """
 
@@ -13,7 +14,6 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import _C, Tensor, nn
 from pellucid.autograd import Function
-from pellucid.serialization import add_safe_globals
 
 _LEAST = 1e-12  # the least scale, of rows of zeros
 
@@ -273,8 +273,6 @@ def rebuilt(name: str, shape: Any, dtype: Any, parts: Any, is_parameter: bool) -
         raise ValueError(f"no {name} of the shape {shape} has the components {shapes}")
     return _as_parameter(made) if is_parameter else made
 
-
-add_safe_globals([(rebuilt, "torch.ao.quantization.narrow_weights.rebuilt")])
 
 _FORMATS = {kind.__name__: kind for kind in (Int8Weight, Int8DynamicWeight, Int4Weight)}
 
