@@ -99,6 +99,19 @@ def test_numbers_that_are_equal_by_chance_are_no_repetition(tmp_path):
     assert all_answers(probes.places, values, []) == []
 
 
+def test_what_python_computes_at_once_is_not_worth_keeping(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import torch\nvalues = [0.0] * 5000\nfor k in range(3):\n"
+        "    scaled = torch.tensor([v / 2.0 for v in values])\nprint(k)\n"
+    )
+    program = Program(str(path), [])
+    values = program.run("values", (probes := Probes([(str(path), 4)])).texts)
+    assert values["answers"]["0"]["again"] > 10_000
+    found = all_answers(probes.places, values, [])
+    assert not [one for one in found if "v / 2.0 have" in one.evidence]
+
+
 def test_a_block_outside_of_the_main_thread_is_diagnosed_without_samples():
     from threading import Thread
 

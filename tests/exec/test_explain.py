@@ -52,6 +52,19 @@ def test_the_driver_of_a_product_is_named_with_its_reason():
     assert "  driver     " in strided and "Winograd" not in strided
 
 
+def test_one_op_fits_a_screen_and_all_of_it_is_in_more():
+    x = pellucid.randn(2, 8, 32)
+    actual = explain(pellucid.nn.functional.layer_norm, x, (32,))
+    lines, all_lines = str(actual).splitlines(), actual.more.splitlines()
+    assert len(lines) <= 40 < len(all_lines)
+    assert max(map(len, lines)) <= 120
+    headings = [line for line in all_lines if not line.startswith(6 * " ")]
+    assert [line[:40] for line in headings] == [
+        line[:40] for line in lines if not line.startswith(6 * " ")
+    ]
+    assert any("more lines in .more" in line for line in lines)
+
+
 def test_a_repeated_call_is_explained_as_it_ran():
     x, y = pellucid.ones(5, 7), pellucid.ones(5, 7)
 

@@ -32,6 +32,16 @@ class CountingCalls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def test_memory_without_values_is_not_compared():
+    def write():
+        torch.empty(4096).random_(1, 9)
+        return torch.empty(4096).fill_(2.0)
+
+    assert explain.compare(write, write).startswith("call 1 of 4")
+    zeros = lambda: torch.empty(4096).zero_()  # noqa: E731
+    assert explain.compare(zeros, zeros) == "the same bits in all 2 calls"
+
+
 def test_modes_around_compared_runs_see_the_ops_of_the_runs_alone():
     x = torch.linspace(0, 1, 8)
     with Counting() as ops, CountingCalls() as calls:

@@ -40,6 +40,8 @@ from pellucid_compiler.specialise.pointwise import PointwiseOp
 
 _DIGEST = re.compile("_[0-9a-f]{16}$")  # tells derivatives of one op apart
 _LINES, _COLUMNS = 30, 120  # of the table
+_SCREEN = 40  # lines of one op
+_BELOW, _FIRST = "      ", 4  # lines below a heading, and how many are shown
 _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its key"}
 
 
@@ -87,16 +89,38 @@ class Section:
     brief: tuple[str, ...] = ()
 
 
+def _screen(text: str) -> str:
+    """A text of one op as it fits a screen: of a longer one the headings, and the first
+    lines below each.
+    """
+    lines = text.splitlines()
+    if len(lines) <= _SCREEN:
+        return text
+    shown: list[str] = []
+    below = 0
+    for line in [*lines, ""]:
+        is_below = line.startswith(_BELOW)
+        if not is_below and below > _FIRST:
+            shown.append(f"{_BELOW}... {below - _FIRST} more lines in .more")
+        below = below + 1 if is_below else 0
+        if below <= _FIRST:
+            shown.append(
+                line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 3]}..."
+            )
+    return "\n".join(shown[:-1])
+
+
 @dataclass(frozen=True)
 class Explanation:
-    """The ops of a call in order. ``str`` fits a screen: of several ops a line each;
-    of one op, and in ``more``, all but the Graphs between passes and machine code.
+    """The ops of a call in order. ``str`` fits a screen: of several ops a line each, of
+    one op the beginnings of its Graph, plan and kernels; ``more`` has all but the
+    Graphs between passes and machine code.
     """
 
     sections: Sequence[Section]
 
     def __str__(self) -> str:
-        return self.more if len(self.sections) == 1 else self._table()
+        return _screen(self.more) if len(self.sections) == 1 else self._table()
 
     __repr__ = __str__
 

@@ -30,6 +30,8 @@ from pellucid.diagnose.verdict import Facts
 _ASKED, _MOST = 0.03, 40  # share of the time from which a statement is asked about
 _SHARE, _PART = 0.08, 0.02  # of a finding; of each of its expressions
 _CALLS, _AGAIN, _ALL = 3, 0.5, 0.8
+# Seconds of a call that gives numbers: of the same few inputs, and of any.
+_CHEAP, _COSTLY, _FEW = 3e-6, 5e-5, 0.01
 # What a loop that times an expression does besides.
 _OF_TIMING = {"append", "time", "perf_counter", "print", "item", "synchronize", "float"}
 
@@ -95,8 +97,8 @@ def answer(
         took = known["seconds"] + known["row_seconds"]
         if known["calls"] < _CALLS or took < _PART * seconds:
             continue
-        if known["has_numbers"] and known["sources"] != known["inputs"]:
-            continue  # other results from the same: numbers are equal by chance
+        if known["has_numbers"] and not _is_costly(known):
+            continue
         again = known["again"] / known["calls"]
         rows = known["rows_again"] / max(known["rows"], 1)
         if again >= _AGAIN or (rows >= _AGAIN and again + rows >= _AGAIN):
@@ -112,6 +114,15 @@ def answer(
         groups[place.file, place.function, known["rows_again"] > 0].append(number)
     found = (_finding(places, chosen, group, seconds) for group in groups.values())
     return [finding for finding in found if finding is not None]
+
+
+def _is_costly(known: Mapping[str, Any]) -> bool:
+    """Of an expression whose results are numbers or texts, which are equal by chance
+    and cheap: whether the same inputs always gave the same, and it is worth keeping.
+    """
+    each, inputs = known["total"] / known["calls"], known["inputs"]
+    is_same = each >= _CHEAP and inputs <= _FEW * known["calls"]
+    return bool(known["sources"] == inputs and (is_same or each >= _COSTLY))
 
 
 def _timed(
