@@ -1,4 +1,4 @@
-"""Random functions for ``mode="reduce-overhead"``, and changes between their calls.
+"""Random functions of tensors, and changes between their calls.
 
 A world is tensors, numbers, lists and functions that a generated function reads: by
 closure, global, attribute, item and call. Between calls the world changes in ways that

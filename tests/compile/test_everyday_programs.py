@@ -11,11 +11,11 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, 30, 10))
 def test_random_programs_agree(first):
     replayed = 0
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         wrong, runs = differences(seed)
         assert not wrong, (seed, wrong)
         replayed += runs
-    assert replayed > 10
+    assert replayed > 5

@@ -1,4 +1,4 @@
-"""``mode="reduce-overhead"``: calls without Python do what Python would do."""
+"""Calls without Python do what Python would do."""
 
 import re
 import time

@@ -1,9 +1,10 @@
 """The state of a compiled callable: its region, its first call, and when to stop.
 
-Python runs in every call. In a region the runtime (runtime/record) records elementwise
-ops and runs them in groups; everything else runs immediately. If several calls had too
-little to group, or a trial (trial.py) found them faster without a region, later calls
-run without one and some are tried again, so that a compiled callable is never slower.
+In a region the runtime (runtime/record) records elementwise ops and runs them in
+groups; everything else runs immediately. If several calls had too little to group, or a
+trial (trial.py) found them faster without a region, later calls run without one: they
+are replayed (replays.py) if possible, and some are tried again in a region, so that a
+compiled callable is never slower.
 """
 
 from __future__ import annotations

@@ -43,9 +43,10 @@ def compile(
     """Compiles ``model``: the same results, computed in fewer passes over memory.
 
     For a module it returns an ``OptimizedModule``, for a function one of the same name
-    and signature; without ``model`` it is a decorator. Python runs in every call;
-    elementwise ops on large tensors are recorded and fused, with the same bits as
-    single ops. ``pellucid.explain(compiled)`` reports what was recorded.
+    and signature; without ``model`` it is a decorator. Elementwise ops on large tensors
+    are recorded and fused, with the same bits as single ops; calls that repeat an
+    earlier one run without Python if nothing that it read has changed.
+    ``pellucid.explain(compiled)`` reports both.
 
     ``backend``: "inductor" is this engine, "eager" runs the program eagerly. A
     function, or the name of a registered one, receives a GraphModule and example inputs
