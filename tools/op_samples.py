@@ -163,13 +163,6 @@ GIVEN = {  # where the schema does not tell what fits together
     "linalg_ldl_solve": [(waves(3, 3) + np.eye(3), np.array([1, -3, -3]), waves(3, 2))],
     "pellucid::_linalg_pinv": [(RAMP, np.array(1e-9), False)],
     "pellucid::_linalg_lstsq": [(RAMP, RAMP[:, :1] + 1.0, np.array(1e-9))],
-    "pellucid::_weighted_elements": [
-        (
-            np.linspace(0, 1, 8).reshape(1, 2, 4),
-            np.array([[[0, 3, -1], [2, 2, 1]]]),
-            np.linspace(-1, 1, 6).reshape(1, 2, 3),
-        )
-    ],
     "pellucid::_searchsorted": [(np.arange(5.0), waves(2, 3) * 4, False)],
     "pellucid::_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],

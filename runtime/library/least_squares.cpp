@@ -10,7 +10,7 @@ namespace lapack {
 namespace {
 
 // How many times the tolerance the ratio of the singular values must be, which is estimated, to skip the pivoting.
-constexpr int kMargin = 10;
+constexpr int kMargin = 2;
 constexpr int kIterations = 4;
 
 // An upper triangle, column by column, `step` elements apart; operations are in place.

@@ -14,7 +14,6 @@ from pellucid_compiler.declare import (
     detach,
     expand_to,
     loop,
-    maximum,
     nonzero_of,
     num_elements,
     require,
@@ -23,7 +22,6 @@ from pellucid_compiler.declare import (
     scatter,
     tabulate,
     to,
-    total,
     unsqueeze,
     where,
     with_partials,
@@ -84,43 +82,6 @@ def _inverse_counts(weight, indices):
         counts.shape,
         lambda row: 1 / cast(where(counts[row] > 0, counts[row], 1), weight.dtype),
     )
-
-
-@loop(
-    "pellucid::_weighted_elements(Tensor self, Tensor index, Tensor weight) -> Tensor",
-    method=False,
-    ranks=(3,),
-)
-def weighted_elements(x, index, weight):
-    """(N, C, P): the sums over K of ``weight`` (N, K, P) times the elements of ``self``
-    (N, C, M) at ``index`` (N, K, P), or 0 where the index is -1.
-    """
-    require(
-        x.rank == index.rank == weight.rank == 3,
-        f"_weighted_elements: ranks {x.rank}, {index.rank} and {weight.rank}; give 3",
-    )
-    require(
-        index.dtype == "int64" and x.dtype == weight.dtype and x.is_floating,
-        f"_weighted_elements: {x.dtype} elements, {index.dtype} indices and "
-        f"{weight.dtype} weights",
-    )
-    for d in range(3):
-        require(
-            (index.shape[d] == weight.shape[d])
-            & ((d > 0) | (index.shape[d] == x.shape[d])),
-            "_weighted_elements: the sizes {} and {} of a dim differ",
-            *(index.shape[d], weight.shape[d]),
-        )
-    taps = index.shape[1]
-
-    def element(n, c, p):
-        def tap(k):
-            at = index[n, k, p]
-            return where(at < 0, 0, x[n, c, maximum(at, 0)]) * weight[n, k, p]
-
-        return total([taps], tap)
-
-    return tabulate([*x.shape[:2], index.shape[2]], element)
 
 
 _FLAT_MESSAGE = "out of range: tried to access index {} on a tensor of {} elements."

@@ -86,7 +86,7 @@ def _gradient(grad, x, padding, dims, add, fold):
         dim = x.rank - 1 - k
         n = x.shape[dim]
         if ask((left >= 0) & (right >= 0) & (left + right < n - 1)):
-            grad = _stored(fold(grad, dim, n, left, right))
+            grad = fold(grad if k == 0 else _stored(grad), dim, n, left, right)
             continue
 
         def added(own, dim, at, low, high, grad=grad, left=left):

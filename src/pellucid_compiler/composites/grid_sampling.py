@@ -75,24 +75,22 @@ def _sampled(x, grid, mode, padding, align_corners, dims):
     sampler = _Sampler(x, padding, align_corners)
     # The grid lists the dims in reverse order.
     places = [sampler.place(grid[..., dims - 1 - d], d) for d in range(dims)]
-    taps = {
-        _BILINEAR: sampler.linear_taps,
-        _NEAREST: sampler.nearest_tap,
-        _BICUBIC: sampler.cubic_taps,
-    }[mode]
-    return sampler.summed([taps(p, d) for d, p in enumerate(places)])
+    if mode == _BICUBIC:
+        return sampler.cubic(places)
+    places = [sampler.padded(p, d) for d, p in enumerate(places)]
+    if mode == _NEAREST:
+        # Zeros that depend on the grid, so that its gradient is zeros.
+        return sampler.at([p.round() for p in places], api.fill(grid.sum(), 0))
+    return sampler.linear(places)
 
 
 class _Sampler:
-    """Weighted elements of images at real coordinates.
-
-    A tap of a dim is (whether it is inside, its index there, its weight); an element is
-    one tap of each dim.
-    """
+    """Elements of images at integer or real coordinates."""
 
     def __init__(self, x, padding, align_corners):
         self.input = x
         self.sizes = list(x.shape[2:])
+        self.flat = x.flatten(2)
         self.padding = padding
         self.align_corners = align_corners
 
@@ -120,56 +118,46 @@ class _Sampler:
         place = place.nan_to_num(0.0, n - 1.0, 0.0)
         return api._C._nn.hardtanh(place, 0.0, n - 1.0)
 
-    def tap(self, place, weight, d):
-        """The tap at an integer coordinate."""
-        last = self.sizes[d] - 1
-        index = place.detach().clamp(0, last).nan_to_num(0.0).long()
-        return (place >= 0) & (place <= last), index, weight
-
-    def nearest_tap(self, place, d):
-        place = self.padded(place, d)
-        # The weight depends on the grid, so that its gradient is zeros.
-        return [self.tap(place.round(), api.fill(place, 1), d)]
-
-    def linear_taps(self, place, d):
-        place = self.padded(place, d)
-        low = place.detach().floor()
-        return [
-            self.tap(low, low + 1 - place, d),
-            self.tap(low + 1, place - low, d),
-        ]
-
-    def cubic_taps(self, place, d):
-        low = place.detach().floor()
-        return [
-            self.tap(self.padded(low + (k - 1), d), weight, d)
-            for k, weight in enumerate(_cubic_weights(place - low))
-        ]
-
-    def summed(self, taps):
-        """The weighted elements' sums (N, C, ...) for the taps of each dim."""
-        places, weights = [], []
-        for inside, index, weight in taps[0]:
-            self._append(places, weights, taps[1:], inside, index, weight)
-        found = api._C._pellucid._weighted_elements(
-            self.input.flatten(2), api.stack(places, 1), api.stack(weights, 1)
-        )
-        return found.view(*self.input.shape[:2], *taps[0][0][1].shape[1:])
-
-    def _append(self, places, weights, others, inside, index, weight):
-        """Append the flat indices, -1 outside the image, and weights of all elements
-        that begin with the given tap.
+    def at(self, places, zero=0):
+        """The elements (N, C, ...) at integer coordinates (N, ...); ``zero``
+        outside.
         """
-        if not others:
-            places.append(api.where(inside, index, -1).flatten(1))
-            weights.append(weight.flatten(1))
-            return
-        size = self.sizes[len(self.sizes) - len(others)]
-        for holds, whole, part in others[0]:
-            self._append(
-                *(places, weights, others[1:]),
-                *(inside & holds, index * size + whole, weight * part),
-            )
+        inside = index = None
+        for d, place in enumerate(places):
+            n = self.sizes[d]
+            holds = (place >= 0) & (place <= n - 1)
+            inside = holds if inside is None else inside & holds
+            whole = place.detach().clamp(0, n - 1).nan_to_num(0.0).long()
+            index = whole if index is None else index * n + whole
+        batch, channels = self.input.shape[:2]
+        wide = index.reshape(batch, 1, -1).expand(batch, channels, -1)
+        elements = self.flat.gather(2, wide)
+        elements = elements.view(batch, channels, *index.shape[1:])
+        return elements.masked_fill(~inside.unsqueeze(1), zero)
+
+    def linear(self, places):
+        lows = [p.detach().floor() for p in places]
+        terms = []
+        for corner in range(2 ** len(places)):
+            weight, spots = 1, []
+            for d, (p, low) in enumerate(zip(places, lows, strict=True)):
+                high = corner >> d & 1
+                spots.append(low + high)
+                weight = weight * (p - low if high else low + 1 - p)
+            terms.append(self.at(spots) * weight.unsqueeze(1))
+        return sum(terms[1:], start=terms[0])
+
+    def cubic(self, places):
+        lows = [p.detach().floor() for p in places]
+        weights = [_cubic_weights(p - low) for p, low in zip(places, lows, strict=True)]
+        terms = []
+        for i in range(4):
+            row = self.padded(lows[0] + (i - 1), 0)
+            for j in range(4):
+                column = self.padded(lows[1] + (j - 1), 1)
+                weight = weights[0][i] * weights[1][j]
+                terms.append(self.at([row, column]) * weight.unsqueeze(1))
+        return sum(terms[1:], start=terms[0])
 
 
 def _cubic_weights(t):
