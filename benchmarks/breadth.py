@@ -321,6 +321,7 @@ def _without_gradients(torch: Any) -> Iterator[tuple[str, Callable[[], object]]]
         "dropout": lambda: torch.nn.functional.dropout(x, 0.1),
         "multinomial": lambda: torch.multinomial(x.abs(), 4, replacement=True),
         "quantile": lambda: values.quantile(0.3),
+        "zeta": lambda: torch.special.zeta(x, x),
         "one_hot": lambda: torch.nn.functional.one_hot(integers[:10_000], 1000),
         "add_": lambda: big.add_(1.0, alpha=0.0),
         "copy_": lambda: x.copy_(x.flip(0)),

@@ -34,14 +34,12 @@ def _floating(torch: Any) -> Table:
     for name in ("add", "mul", "div", "pow", "maximum"):
         table[f"{name} of 256"] = (getattr(torch, name), [side, side])
     for name in ("sum", "mean", "amax", "var", "softmax", "logsumexp", "cumsum"):
-        table[f"{name} of rows of 256"] = (
-            lambda x, f=getattr(torch, name): f(x, dim=1),
-            side,
-        )
-        table[f"{name} of columns of 256"] = (
-            lambda x, f=getattr(torch, name): f(x, dim=0),
-            side,
-        )
+        function = getattr(torch, name)
+        for where, dim in (("rows", 1), ("columns", 0)):
+            table[f"{name} of {where} of 256"] = (
+                lambda x, f=function, d=dim: f(x, dim=d),
+                side,
+            )
     table["matmul of 128"] = (torch.matmul, [(128, 128)] * 2)
     table["linear of 256"] = (functional.linear, [side, side, (256,)])
     table["layer_norm of 256"] = (
@@ -54,10 +52,8 @@ def _floating(torch: Any) -> Table:
     table["cat of 256"] = (lambda x, y: torch.cat([x, y], 1), [side, side])
     table["flip of 256"] = (lambda x: x.flip(1), side)
     table["sort of rows of 256"] = (lambda x: x.sort()[0], side)
-    table["index_select of 256"] = (
-        lambda x, i=torch.arange(0, 256, 3): x.index_select(0, i),
-        side,
-    )
+    third = torch.arange(0, 256, 3)
+    table["index_select of 256"] = (lambda x: x.index_select(0, third), side)
     return table
 
 
@@ -70,9 +66,8 @@ def _rare(torch: Any) -> Table:
     table: Table = {name: (getattr(torch, name), side) for name in one.split()}
     table |= {name: (getattr(torch, name), side) for name in more.split()}
     table |= {name: (getattr(torch, name), [side, side]) for name in two.split()}
-    for name in ("i0e", "i1", "ndtr", "ndtri", "log_ndtr", "entr", "erfcx", "zeta"):
-        operands = [side] * (1 + (name == "zeta"))
-        table[name] = (getattr(torch.special, name), operands)
+    for name in ("i0e", "i1", "ndtr", "ndtri", "log_ndtr", "entr", "erfcx"):
+        table[name] = (getattr(torch.special, name), side)
     for name in ("selu", "celu", "softsign", "hardtanh", "logsigmoid", "relu6"):
         table[name] = (getattr(torch.nn.functional, name), side)
     return table
@@ -94,9 +89,11 @@ def of_other_dtypes(torch: Any) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{label}, {name}", call
     x = torch.complex(torch.randn(256, 256), torch.randn(256, 256))
     for name in ("exp", "log", "sqrt", "sin", "tanh", "abs", "angle", "sum", "square"):
-        yield f"{name}, complex64", lambda f=getattr(torch, name): f(x)
+        function = getattr(torch, name)
+        yield f"{name}, complex64", lambda f=function: f(x)
     for name in ("add", "mul", "div", "matmul"):
-        yield f"{name}, complex64", lambda f=getattr(torch, name): f(x, x)
+        function = getattr(torch, name)
+        yield f"{name}, complex64", lambda f=function: f(x, x)
 
 
 def _of_integers(torch: Any, x: Any, y: Any) -> dict[str, Callable[[], object]]:

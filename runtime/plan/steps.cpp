@@ -57,6 +57,28 @@ void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
 
 namespace {
 
+// Whether input `k` is read along columns although results are written along rows, so that the kernel would have no
+// contiguous vectors: a transposed copy costs less.
+bool should_transpose(const Placement& nest, int num_stored, int num_outputs, int k) {
+  constexpr int64_t kLeastElements = 1 << 14, kLeastRow = 16;
+  int inner = nest.axes - 1;
+  while (inner > num_stored && nest.extents[inner] == 1) --inner;
+  if (inner < num_stored || nest.extents[inner] < kLeastRow) return false;
+  if (nest.strides[k][inner] <= static_cast<int64_t>(item_size(nest.dtypes[k]))) return false;
+  int64_t elements = 1;
+  for (int a = 0; a < nest.axes; ++a) {
+    elements *= nest.extents[a];
+    if (nest.extents[a] > 1 && nest.strides[k][a] == 0) return false;  // a broadcast operand is small
+  }
+  bool writes_rows = false;
+  for (int output = 0; output < num_outputs; ++output) {
+    const int64_t stride = nest.strides[output][inner];
+    if (stride == static_cast<int64_t>(item_size(nest.dtypes[output]))) writes_rows = true;
+    else if (stride != 0) return false;
+  }
+  return writes_rows && elements >= kLeastElements;
+}
+
 int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
@@ -65,14 +87,15 @@ int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
   if (std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes) [[unlikely]]
     place_empty_inputs(frame, step, nest);
   std::vector<Tensor> copies;
-  if (!inner_axes_collapse(nest, num_stored)) [[unlikely]] {
-    const int first = static_cast<int>(step.outputs.size());
-    for (int k = first; k < nest.operands; ++k) {
-      TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
-      const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
-      nest.data[k] = copy.host();
-      for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
-    }
+  const bool needs_copies = !inner_axes_collapse(nest, num_stored);
+  const int first = static_cast<int>(step.outputs.size());
+  for (int k = first; k < nest.operands; ++k) {
+    if (!needs_copies && !should_transpose(nest, num_stored, first, k)) [[likely]]
+      continue;
+    TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
+    const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
+    nest.data[k] = copy.host();
+    for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
   }
   uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);

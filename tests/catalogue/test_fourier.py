@@ -193,3 +193,30 @@ def test_dims_that_a_tensor_lacks_are_refused(dims):
 def test_a_tensor_without_dims_has_none_to_transform_along():
     with pytest.raises(RuntimeError, match="needs a tensor with dims"):
         torch.ops.aten._fft_c2c(torch.tensor(1j), [0], 0, True)
+
+
+# Powers of two and other smooth lengths; primes one above a smooth length (17, 101,
+# 1009: Rader) and others (47, 263: Bluestein); a product with a large prime (94).
+LENGTHS = (2, 16, 17, 47, 60, 94, 101, 128, 263, 1009, 1024, 4001)
+
+
+@pytest.mark.parametrize("lines", [1, 7, 8, 19])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_every_length_along_either_dim(length, lines):
+    rows = numbers(lines, length, is_complex=True)
+    for x, dim in ((rows, 1), (rows.t().contiguous(), 0)):
+        for name in ("fft", "ifft"):
+            actual = getattr(torch.fft, name)(x, dim=dim)
+            agrees(actual, getattr(numpy.fft, name)(x.numpy(), axis=dim))
+        reals = x.real.contiguous()
+        half = numpy.fft.rfft(reals.numpy(), axis=dim)
+        agrees(torch.fft.rfft(reals, dim=dim), half)
+        agrees(torch.fft.irfft(torch.tensor(half), length, dim=dim), reals.numpy())
+
+
+@pytest.mark.parametrize("length", [128, 1009, 1024])
+def test_float32_errors_are_a_few_roundings(length):
+    x = numbers(16, length, is_complex=True).to(torch.complex64)
+    expected = numpy.fft.fft(x.numpy().astype("complex128"))
+    error = numpy.abs(torch.fft.fft(x).numpy() - expected).max()
+    assert error < 6e-7 * numpy.abs(expected).max()

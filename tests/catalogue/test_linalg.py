@@ -350,3 +350,24 @@ def test_least_squares_of_tall_wide_and_deficient_matrices():
     actual = torch.linalg.lstsq(a, torch.arange(4.0).double().unsqueeze(1))
     assert int(actual.rank) == 1
     assert_close(actual.solution, torch.full((3, 1), 0.5, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_least_squares_near_the_tolerance_pivot(dtype):
+    torch.manual_seed(0)
+    u, v = (torch.linalg.qr(torch.randn(n, 12, dtype=dtype))[0] for n in (20, 12))
+    b = torch.randn(20, 3, dtype=dtype)
+    for least, rank in ((1e-2, 12), (1e-5, 12), (1e-9, 11), (0.0, 11)):
+        values = torch.ones(12, dtype=torch.float64)
+        values[-1] = least
+        a = (u * values) @ v.mH
+        actual = torch.linalg.lstsq(a, b, rcond=1e-6)
+        assert int(actual.rank) == rank
+        assert_close(actual.solution, torch.linalg.pinv(a, rtol=1e-6) @ b)
+
+
+def test_least_squares_of_nothing_and_of_what_is_no_number():
+    zeros = torch.zeros(4, 3, dtype=torch.float64)
+    actual = torch.linalg.lstsq(zeros, torch.ones(4, 2, dtype=torch.float64))
+    assert int(actual.rank) == 0
+    assert actual.solution.abs().max() == 0

@@ -283,3 +283,16 @@ def test_rows_that_do_not_broadcast_to_the_values_are_refused():
     for rows, values in (((0, 3), (7, 2)), ((2, 17, 2), (4, 5)), ((), (3,))):
         with pytest.raises(RuntimeError, match="_searchsorted"):
             torch.ops.pellucid._searchsorted(torch.ones(rows), torch.ones(values), True)
+
+
+@pytest.mark.parametrize("count", [3, 16, 40])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int16])
+def test_members_are_compared_or_searched(count, dtype):
+    values = torch.randint(-20, 20, (5, 7)).to(dtype)
+    among = torch.randint(-20, 20, (count,)).to(dtype)
+    expected = (values.unsqueeze(-1) == among).any(-1)
+    assert torch.equal(torch.isin(values, among), expected)
+    assert torch.equal(torch.isin(values, among, invert=True), ~expected)
+    if dtype.is_floating_point:
+        values[0, 0] = among[0] = float("nan")
+        assert not torch.isin(values, among)[0, 0]

@@ -61,6 +61,28 @@ def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):
     )
 
 
+DTYPES = (np.float32, np.float64, np.int64, np.int32, np.int16, np.uint8, np.int8)
+
+
+# Up to 64 elements are ordered by comparing all pairs; above 1024 a digit is counted.
+@pytest.mark.parametrize("length", [1, 2, 33, 64, 65, 128, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length_are_ordered_and_selected_alike(dtype, length):
+    values = np.stack([np.roll(row(dtype), -k)[:length] for k in range(0, 9, 3)])
+    x = pellucid.from_numpy(values)
+    up = np.argsort(values, -1, kind="stable")
+    down = length - 1 - np.argsort(values[:, ::-1], -1, kind="stable")[:, ::-1]
+    assert np.array_equal(x.argsort(stable=True).numpy(), up)
+    assert np.array_equal(x.argsort(stable=True, descending=True).numpy(), down)
+    for k in sorted({1, (length + 1) // 2, length}):
+        assert np.array_equal(x.topk(k).indices.numpy(), down[:, :k])
+        assert np.array_equal(x.topk(k, largest=False).indices.numpy(), up[:, :k])
+        assert np.array_equal(x.kthvalue(k).indices.numpy(), up[:, k - 1])
+    spoiled = np.isnan(values.astype("f8")).any(1)
+    middle = np.where(spoiled, up[:, -1], up[:, (length - 1) // 2])
+    assert np.array_equal(x.median(1).indices.numpy(), middle)
+
+
 def test_unique_gives_what_is_requested():
     values = pellucid.tensor([3, 1, 3, 2])
     assert values.unique().tolist() == [1, 2, 3]

@@ -78,3 +78,17 @@ def test_a_dim_of_size_one_does_not_merge_strided_rows(reduce):
     actual = getattr(pellucid, reduce)(strided, **dims)
     expected = getattr(pellucid, reduce)(pellucid.tensor(x), **dims)
     assert pellucid.allclose(actual, expected, rtol=1e-6)
+
+
+def test_rows_that_are_columns_in_memory_have_the_same_bits():
+    """Large ones are copied before the kernel reads them."""
+    x = pellucid.randn(160, 200)
+    weight = pellucid.randn(160)
+    rows, packed = x.t(), x.t().contiguous()
+    for function in (
+        lambda y: y.softmax(1),
+        lambda y: y.log_softmax(1),
+        lambda y: pellucid.nn.functional.layer_norm(y, (160,), weight),
+    ):
+        assert pellucid.equal(function(rows), function(packed))
+        assert pellucid.equal(function(rows), function(packed))  # a repeated call

@@ -97,6 +97,52 @@ def test_places_on_the_border_of_a_sampled_image_do_not_move():
     assert grid.grad[0, 0, 1, 0].item() == 0
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+def test_gradients_of_sampled_images(mode, padding_mode):
+    grid = (image(2, 3, 4, 2) * 1.3 + 0.07).requires_grad_()
+    x = image(2, 3, 5, 6).requires_grad_()
+
+    def sample(x, grid):
+        return F.grid_sample(x, grid, mode, padding_mode, align_corners=False)
+
+    assert torch.autograd.gradcheck(sample, (x, grid))
+
+
+def test_elements_outside_a_sampled_image_are_not_read():
+    x = torch.full((1, 2, 2, 2), float("inf"))
+    grid = torch.tensor([[[[5.0, 5.0], [-9.0, 0.0]]]])
+    for mode in ("bilinear", "nearest", "bicubic"):
+        assert F.grid_sample(x, grid, mode, align_corners=False).abs().max() == 0
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize(
+    ("size", "padding"),
+    [(9, (2, 3)), (4, (3, 3)), (4, (1, 1)), (6, (-1, 2)), (7, (0, 0)), (2, (1, 1))],
+)
+def test_gradients_of_padding_add_what_was_read(mode, size, padding):
+    """With and without elements that are read on both sides, and cropped."""
+    x = torch.arange(float(size)).reshape(1, 1, size)
+    places = F.pad(x, padding, mode=mode).long().flatten()
+    rows = x.expand(3, 2, size).clone().requires_grad_()
+    grad = image(3, 2, len(places)).float()
+    F.pad(rows, padding, mode=mode).backward(grad)
+    expected = torch.zeros(3, 2, size).index_add(2, places, grad)
+    assert torch.allclose(rows.grad, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_gradients_of_padded_images_and_volumes(mode):
+    for x, padding in (
+        (image(2, 5, 6), (1, 2, 0, 1)),
+        (image(1, 4, 5, 6), (2, 1, 1, 1, 1, 2)),
+    ):
+        assert torch.autograd.gradcheck(
+            lambda x, p=padding: F.pad(x, p, mode=mode), x.requires_grad_()
+        )
+
+
 def test_grids_without_align_corners_warn():
     theta = torch.eye(2, 3).unsqueeze(0)
     with pytest.warns(UserWarning, match="align_corners"):

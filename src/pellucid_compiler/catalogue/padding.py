@@ -1,9 +1,11 @@
 """Padding of images by their own elements: reflection and replication."""
 
 from pellucid_compiler.declare import (
+    ask,
     loop,
     maximum,
     require,
+    reshape,
     scatter,
     tabulate,
     total,
@@ -75,17 +77,73 @@ def _folded(grad, dim, n, left, right, add):
     return add(own, dim, at, maximum(left, 0), maximum(right, 0))
 
 
-def _gradient(grad, x, padding, dims, add):
-    """Folds the dims one by one, the last one first."""
+def _gradient(grad, x, padding, dims, add, fold):
+    """Folds the dims one by one, the last one first: with ``fold`` if no element is
+    padding on both sides.
+    """
     for k in range(dims):
         left, right = padding[2 * k], padding[2 * k + 1]
         dim = x.rank - 1 - k
+        n = x.shape[dim]
+        if ask((left >= 0) & (right >= 0) & (left + right < n - 1)):
+            grad = fold(grad if k == 0 else _stored(grad), dim, n, left, right)
+            continue
 
         def added(own, dim, at, low, high, grad=grad, left=left):
             return add(grad, own, dim, at, left, low, high)
 
-        grad = _folded(grad, dim, x.shape[dim], left, right, added)
+        grad = _folded(grad, dim, n, left, right, added)
     return grad
+
+
+def _stored(x):
+    """``x`` in memory, so that what reads an element more than once does not compute it
+    again: a reshape needs that, and no copy.
+    """
+    return reshape(reshape(x, [1, *x.shape]), x.shape)
+
+
+def _fold_mirrored(grad, dim, n, left, right):
+    """The gradient of reflection, element by element: an element is read once more if
+    it is among the first ``left + 1`` or last ``right + 1``, but for the outermost.
+    """
+
+    def element(*p):
+        i = p[dim]
+
+        def at(place):
+            return grad[[*p[:dim], place, *p[dim + 1 :]]]
+
+        own = at(left + i)
+        behind = own + at(left + 2 * (n - 1) - i)
+        inner = where(i < n - 1 - right, own, where(i < n - 1, behind, own))
+        return where(i < 1, own, where(i < left + 1, own + at(left - i), inner))
+
+    return tabulate([*grad.shape[:dim], n, *grad.shape[dim + 1 :]], element)
+
+
+def _fold_repeated(grad, dim, n, left, right):
+    """The gradient of replication: the outermost elements are those of the border."""
+
+    def border(first, count):
+        return _stored(
+            tabulate(
+                [*grad.shape[:dim], 1, *grad.shape[dim + 1 :]],
+                lambda *p: total(
+                    [count], lambda k: grad[[*p[:dim], first + k, *p[dim + 1 :]]]
+                ),
+            )
+        )
+
+    low, high = border(0, left + 1), border(left + n - 1, right + 1)
+
+    def element(*p):
+        i, before, behind = p[dim], p[:dim], p[dim + 1 :]
+        own = grad[[*before, left + i, *behind]]
+        first, last = (x[[*before, 0 * i, *behind]] for x in (low, high))
+        return where(i < 1, first, where(i < n - 1, own, last))
+
+    return tabulate([*grad.shape[:dim], n, *grad.shape[dim + 1 :]], element)
 
 
 def _add_mirrored(grad, own, dim, at, left, low, high):
@@ -158,7 +216,7 @@ def _declare(dims):
 
     @reflection_pad.vjp(_REASON)
     def _(x, padding, y, grad, derived):
-        return _gradient(grad, x, padding, dims, _add_mirrored)
+        return _gradient(grad, x, padding, dims, _add_mirrored, _fold_mirrored)
 
     @declare(replication)
     def replication_pad(x, padding):
@@ -170,7 +228,7 @@ def _declare(dims):
 
     @replication_pad.vjp(_REASON)
     def _(x, padding, y, grad, derived):
-        return _gradient(grad, x, padding, dims, _add_repeated)
+        return _gradient(grad, x, padding, dims, _add_repeated, _fold_repeated)
 
 
 for _dims in (1, 2, 3):
