@@ -55,7 +55,17 @@ VOLUMES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 }
 TRANSPOSED: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "4x4 strided": ((8, 128, 16, 16), (128, 64, 4, 4), {"stride": 2, "padding": 1}),
+    "4x4 strided of 4": (
+        (16, 512, 4, 4),
+        (512, 256, 4, 4),
+        {"stride": 2, "padding": 1},
+    ),
     "4x4 of 1": ((16, 100, 1, 1), (100, 256, 4, 4), {}),
+    "3x3 strided": (
+        (8, 64, 28, 28),
+        (64, 32, 3, 3),
+        {"stride": 2, "padding": 1, "output_padding": 1},
+    ),
     "2x2 strided": ((8, 64, 28, 28), (64, 32, 2, 2), {"stride": 2}),
     "3x3": ((8, 64, 28, 28), (64, 64, 3, 3), {"padding": 1}),
 }
@@ -103,7 +113,23 @@ def _pooling(torch: Any) -> Table:
 
 def _norms(torch: Any) -> Table:
     functional, image, words = torch.nn.functional, (8, 64, 28, 28), (8, 64, 256)
+
+    def last(x: Any) -> Any:
+        return x.contiguous(memory_format=torch.channels_last)
+
     return {
+        "batch_norm, channels last": (
+            lambda x, w, b: functional.batch_norm(last(x), None, None, w, b, True),
+            [image, (64,), (64,)],
+        ),
+        "group_norm, channels last": (
+            lambda x, w, b: functional.group_norm(last(x), 8, w, b),
+            [image, (64,), (64,)],
+        ),
+        "instance_norm, channels last": (
+            lambda x: functional.instance_norm(last(x)),
+            image,
+        ),
         "batch_norm": (
             lambda x, w, b: functional.batch_norm(x, None, None, w, b, True),
             [image, (64,), (64,)],
@@ -165,8 +191,8 @@ def _heads(torch: Any) -> Table:
     functional, nn = torch.nn.functional, torch.nn
     labels = torch.randint(0, 1000, (64,))
     target = torch.randn(64, 1000)
-    heads = (4, 8, 64, 32)
-    lstm, gru = nn.LSTM(32, 64), nn.GRU(32, 64)
+    heads, long = (4, 8, 64, 32), (1, 4, 2048, 32)
+    lstm, gru, wide = nn.LSTM(32, 64), nn.GRU(32, 64), nn.LSTM(32, 256)
     return {
         "linear": (functional.linear, [(256, 256), (512, 256), (512,)]),
         "attention": (functional.scaled_dot_product_attention, [heads] * 3),
@@ -176,7 +202,12 @@ def _heads(torch: Any) -> Table:
             ),
             [heads] * 3,
         ),
+        "attention over 2048 keys": (
+            functional.scaled_dot_product_attention,
+            [long] * 3,
+        ),
         "lstm": (lambda x: lstm(x)[0], (32, 16, 32)),
+        "lstm of width 256": (lambda x: wide(x)[0], (20, 64, 32)),
         "gru": (lambda x: gru(x)[0], (32, 16, 32)),
         "cross_entropy": (lambda x: functional.cross_entropy(x, labels), (64, 1000)),
         "mse_loss": (lambda x: functional.mse_loss(x, target), (64, 1000)),

@@ -1,6 +1,8 @@
 #include "plan/row_driver.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "core/thread_pool.h"
 
@@ -37,6 +39,20 @@ int collapse(Placement& nest, int begin, int end) {
     --end;
   }
   return end - begin;
+}
+
+// Orders the independent axes [0, end) so that neighbouring rows are near each other in memory.
+void sort_by_strides(Placement& nest, int end) {
+  const auto distance = [&](int axis) {
+    int64_t sum = 0;
+    for (int k = 0; k < nest.operands; ++k) sum += std::abs(nest.strides[k][axis]);
+    return sum;
+  };
+  for (int a = 1; a < end; ++a)
+    for (int b = a; b > 0 && distance(b - 1) < distance(b); --b) {
+      std::swap(nest.extents[b - 1], nest.extents[b]);
+      for (int k = 0; k < nest.operands; ++k) std::swap(nest.strides[k][b - 1], nest.strides[k][b]);
+    }
 }
 
 struct RowCall {
@@ -92,6 +108,22 @@ bool inner_axes_collapse(const Placement& nest, int num_stored) {
   return true;
 }
 
+bool are_columns_far(const Placement& nest, int operand, int num_stored) {
+  constexpr int64_t kLine = 64, kFewColumns = 256;  // whose lines stay in the cache for the neighbouring rows
+  const int64_t* const strides = nest.strides[operand];
+  int64_t columns = 1, nearest = kLine;
+  for (int a = num_stored; a < nest.axes; ++a) {
+    if (nest.extents[a] == 1) continue;
+    columns *= nest.extents[a];
+    nearest = std::min(nearest, std::abs(strides[a]));
+  }
+  if (columns <= kFewColumns || nearest < kLine) return false;
+  const auto is_near = [&](int a) { return nest.extents[a] > 1 && strides[a] != 0 && std::abs(strides[a]) < kLine; };
+  for (int a = 0; a < num_stored; ++a)
+    if (is_near(a)) return true;
+  return false;
+}
+
 int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint64_t* params, const RowSums& sums) {
   const int inner_axes = collapse(nest, num_stored, nest.axes);
   if (inner_axes == 0) {  // every inner extent was 1
@@ -99,6 +131,7 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint6
     for (int k = 0; k < nest.operands; ++k) nest.strides[k][nest.axes] = 0;
     ++nest.axes;
   }
+  if (sums.groups == 0) sort_by_strides(nest, nest.axes - 1);
   num_stored = collapse(nest, 0, nest.axes - 1);
   const int outer_axes = std::max(num_stored - 1, 0);
   int64_t outer = 1;

@@ -27,7 +27,7 @@ void make_outputs(Frame& frame, const Step& step) {
 
 namespace {
 
-// A dense copy of an input whose inner axes do not collapse into one strided axis.
+// A dense copy of an input whose inner axes do not collapse into one strided axis, or are far apart.
 Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
@@ -87,10 +87,10 @@ int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
   if (std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes) [[unlikely]]
     place_empty_inputs(frame, step, nest);
   std::vector<Tensor> copies;
-  const bool needs_copies = !inner_axes_collapse(nest, num_stored);
+  const bool collapses = inner_axes_collapse(nest, num_stored);
   const int first = static_cast<int>(step.outputs.size());
   for (int k = first; k < nest.operands; ++k) {
-    if (!needs_copies && !should_transpose(nest, num_stored, first, k)) [[likely]]
+    if (collapses && !are_columns_far(nest, k, num_stored) && !should_transpose(nest, num_stored, first, k)) [[likely]]
       continue;
     TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
     const int64_t item = static_cast<int64_t>(item_size(copy.dtype));

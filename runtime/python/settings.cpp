@@ -97,11 +97,10 @@ PyObject* list_parts(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
     for (const LargeBlocks::Listed& part : list_large_blocks()) {
-      Object entry = own(Py_BuildValue("KKKOOK", reinterpret_cast<unsigned long long>(part.address),
-                                       static_cast<unsigned long long>(part.nbytes),
-                                       static_cast<unsigned long long>(part.resident), part.free ? Py_True : Py_False,
-                                       part.starts_segment ? Py_True : Py_False,
-                                       static_cast<unsigned long long>(part.largest)));
+      Object entry = own(Py_BuildValue(
+          "KKKOOK", reinterpret_cast<unsigned long long>(part.address), static_cast<unsigned long long>(part.nbytes),
+          static_cast<unsigned long long>(part.resident), part.free ? Py_True : Py_False,
+          part.starts_segment ? Py_True : Py_False, static_cast<unsigned long long>(part.largest)));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();

@@ -1,5 +1,6 @@
 """Contractions: matmul, linear, convolution."""
 
+from pellucid_compiler.catalogue.phases import by_phases, has_phases, known_steps
 from pellucid_compiler.catalogue.real_only import NARROW
 from pellucid_compiler.catalogue.seen import as_convolution
 from pellucid_compiler.composites import api
@@ -319,25 +320,44 @@ def _many_groups(x, weight, size, kernel, source, groups):
 def convolution_gradients(
     x, weight, stride, padding, dilation, groups, grad, derived
 ):  # fmt: skip
-    """The derived gradients, except with respect to an image if the stride is not 1 and
-    every group has one output channel. Then the gradient is spread by the stride, with
-    zeros between, and its windows are gathered. With more channels, multiplying the
-    zeros would cost more than the derived rule's additions.
+    """The derived gradients, except with respect to an image if the stride is not 1.
+
+    If every group has one output channel, the gradient is spread by the stride, with
+    zeros between, and its windows are gathered; with more channels, multiplying the
+    zeros would cost more than the derived rule's additions. Steps of 2 need no zeros.
     """
-    moves = not all([ask(s == 1) for s in stride])
-    if not moves or ask(groups == 1) or not ask(weight.shape[0] == groups):
-        return derived(grad)
-    reach = [e * (n - 1) for e, n in zip(dilation, weight.shape[2:], strict=True)]
-    if not all([ask(r <= e) for r, e in zip(padding, reach, strict=True)]):
+    if all([ask(s == 1) for s in stride]):
         return derived(grad)
     batched = x.rank == weight.rank
     images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
-    taps = conjugate(weight)
-    grad_images = _gradient_by_windows(images, taps, stride, padding, dilation, grads)
+    rule = _image_rule(weight, stride, padding, dilation, groups)
+    if rule is None:
+        return derived(grad)
+    grad_images = rule(images, conjugate(weight), stride, padding, dilation, grads)
     return (
         grad_images if batched else squeeze_dims(grad_images, [0]),
         *derived(grad)[1:],
     )
+
+
+def _image_rule(weight, stride, padding, dilation, groups):
+    """How the gradient of an image is computed, or None: as derived."""
+    if not ask(groups == 1) and ask(weight.shape[0] == groups):
+        reach = [e * (n - 1) for e, n in zip(dilation, weight.shape[2:], strict=True)]
+        fits = [ask(r <= e) for r, e in zip(padding, reach, strict=True)]
+        return _gradient_by_windows if all(fits) else None
+    steps = known_steps(stride)
+    if not has_phases(weight.shape[1], steps, dilation):
+        return None
+
+    def gradient(x, weight, stride, padding, dilation, grad):
+        outputs = weight.shape[0] // groups
+        grads = reshape(grad, [x.shape[0], groups, outputs, *grad.shape[2:]])
+        taps = reshape(weight, [groups, outputs, *weight.shape[1:]])
+        y = by_phases(grads, taps, x.shape[2:], steps, padding, dilation)
+        return reshape(y, x.shape)
+
+    return gradient
 
 
 def conjugate(x):

@@ -279,11 +279,15 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
                 tensor.shape[0],
                 channels,
             )
-    groups = _in_groups(x, num_groups)
-    y = _standardized(groups, [2, 3], eps)
-    y = y if weight is None else _map_grouped(operator.mul, y, weight)
-    y = y if bias is None else _map_grouped(operator.add, y, bias)
-    return reshape(to(y, x.dtype), x.shape)
+    variance, center = moments(_in_groups(x, num_groups), [2, 3], 0, True)
+    scale = rsqrt(variance + eps)
+    save_for_backward(center, scale)
+    factor = _per_channel(scale, x)
+    factor = factor if weight is None else map_channels(operator.mul, factor, weight)
+    offset = -_per_channel(center, x) * factor
+    offset = offset if bias is None else map_channels(operator.add, offset, bias)
+    y = tabulate(x.shape, lambda *p: x[p] * factor[p[:2]] + offset[p[:2]])
+    return to(y, x.dtype)
 
 
 @group_norm.seen_as
@@ -302,34 +306,47 @@ def _in_groups(x, num_groups):
     return reshape(x, [x.shape[0], num_groups, x.shape[1] // num_groups, pixels])
 
 
-def _map_grouped(function, groups, vector):
-    """``map_channels`` for a result of ``_in_groups``."""
-    vector = reshape(vector, groups.shape[1:3])
-    return tabulate(groups.shape, lambda *p: function(groups[p], vector[p[1:3]]))
+def _per_channel(t, x):
+    """``t``, one number for each group of each image, as one for each channel of ``x``:
+    loops over channels and pixels then have two axes in every memory format.
+    """
+    channels = [x.shape[0], t.shape[1], x.shape[1] // t.shape[1]]
+    return reshape(tabulate(channels, lambda n, g, _: t[n, g, 0, 0]), x.shape[:2])
 
 
 @group_norm.vjp("speed: the sums over each channel serve all three gradients")
 def _(
     x, num_groups, weight, bias, eps, cudnn_enabled, y, center, scale, grad, derived
 ):  # fmt: skip
-    groups = _in_groups(x, num_groups)
-    slope = reshape(grad, groups.shape)
-    normal = (groups - center) * scale
-    sums = total_over(slope, [3], True)
-    along = total_over(slope * normal, [3], True)
+    pixels = list(range(2, x.rank))
+    middle, factor = _per_channel(center, x), _per_channel(scale, x)
+    centered = tabulate(x.shape, lambda *p: x[p] - middle[p[:2]])
+    sums, along = (
+        total_over(t, pixels) if pixels else t for t in (grad, grad * centered)
+    )
+    along = along * factor
     gradients = []
     for vector, total in ((weight, along), (bias, sums)):
         if vector is not None:
-            sum_ = reshape(total_over(total, [0]), vector.shape)
-            gradients.append(to(sum_, vector.dtype))
+            gradients.append(to(total_over(total, [0]), vector.dtype))
+    direct = factor
     if weight is not None:
-        slope, sums, along = (
-            _map_grouped(operator.mul, t, weight) for t in (slope, sums, along)
+        direct, sums, along = (
+            map_channels(operator.mul, t, weight) for t in (direct, sums, along)
         )
-    count = cast(num_elements(groups, [2, 3]), x.dtype)
-    mean, tilt = (total_over(t, [2], True) / count for t in (sums, along))
-    grad_x = to(scale * (slope - mean - normal * tilt), x.dtype)
-    return reshape(grad_x, x.shape), *gradients
+    groups = [x.shape[0], num_groups, x.shape[1] // num_groups, 1]
+    count = cast(num_elements(x, [1, *pixels]) // num_groups, x.dtype)
+    mean, tilt = (
+        _per_channel(total_over(reshape(t, groups), [2], True) / count, x)
+        for t in (sums, along)
+    )
+    spread, level = factor * factor * tilt, factor * mean
+
+    def slope(*p):
+        at = p[:2]
+        return grad[p] * direct[at] - centered[p] * spread[at] - level[at]
+
+    return to(tabulate(x.shape, slope), x.dtype), *gradients
 
 
 def map_channels(function, x, vector):
