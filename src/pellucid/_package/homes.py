@@ -110,4 +110,4 @@ class _HomeFinder:
 
 def find_homes() -> None:
     """Let the modules of the table be imported."""
-    sys.meta_path.append(_HomeFinder())  # type: ignore[arg-type]
+    sys.meta_path.append(_HomeFinder())
