@@ -154,17 +154,44 @@ void offer_destinations(Frame& frame, const OpCall& call) {
 
 // Sums over many elements are always computed in separate memory, so the destination may overlap an operand. Ops
 // that move or update elements are refused if part of an operand would be written, although here the read would
-// precede the write.
+// precede the write; those with an index also if all of one would be, except the tensor that they update.
 bool may_write_parts_of_operands(const OpRecord& op) {
   return op.kind == OpKind::Reduction || op.kind == OpKind::Contraction || op.kind == OpKind::Fused;
+}
+
+bool has_index(const OpRecord& op) {
+  return std::ranges::any_of(op.schema.arguments,
+                             [](const Argument& a) { return a.name == "index" || a.name == "indices"; });
+}
+
+void require_separate_operand(const OpCall& call, const TensorImpl& written, const TensorImpl& operand) {
+  if (memory_overlap(written, operand) != MemoryOverlap::Full || !has_index(*call.op)) return;
+  raise(ErrorKind::Runtime,
+        "unsupported operation: %s() reads the memory that it writes at an index (shape %s).\nClone the operand first",
+        call.op->schema.name.c_str(), format_sizes(written.shape()).c_str());
 }
 
 void require_separate_destinations(const OpCall& call, std::span<TensorImpl* const> inputs) {
   if (may_write_parts_of_operands(*call.op)) return;
   const std::vector<Argument>& arguments = call.op->schema.arguments;
-  for (size_t k = 0; k < arguments.size(); ++k)
-    if (arguments[k].written)
-      for (const TensorImpl* input : inputs) require_no_partial_overlap(*call.args[k].tensor, *input);
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    if (!arguments[k].written) continue;
+    const TensorImpl& written = *call.args[k].tensor;
+    for (const TensorImpl* input : inputs) require_no_partial_overlap(written, *input);
+    for (const TensorImpl* operand : inputs.subspan(std::min<size_t>(inputs.size(), 1)))
+      require_separate_operand(call, written, *operand);
+  }
+}
+
+// PyTorch refuses to compute a running value in another dtype and convert it to that of the tensor it is written to.
+void require_dtype_of_destination(const OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  const DType written = call.args[0].tensor->dtype;
+  for (size_t k = 1; k < arguments.size(); ++k)
+    if (arguments[k].type == ArgType::DType && !call.args[k].is_none() &&
+        static_cast<DType>(call.args[k].integer) != written)
+      raise(ErrorKind::Runtime, "%s(): dtype is %s, but the tensor it is written to has dtype %s",
+            call.op->schema.name.c_str(), type_word(static_cast<DType>(call.args[k].integer)), type_word(written));
 }
 
 void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
@@ -226,6 +253,7 @@ void run(OpCall& call, Device device) {
   CallForDestination computed(call);
   with_frame(computed.get(), device, [&](Frame& frame, std::span<TensorImpl* const> inputs, const PlanOwner&) {
     if (call.op->variant != Variant::Functional) {
+      if (call.op->variant == Variant::InPlace) require_dtype_of_destination(call);
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
       frame.run();

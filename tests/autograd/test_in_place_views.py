@@ -202,3 +202,22 @@ def test_a_reshaped_copy_is_no_view(requires_grad):
     if requires_grad:
         (grad,) = torch.autograd.grad((copy * torch.arange(6.0)).sum(), x)
         assert grad.tolist() == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda x: x.tensor_split(2),
+        lambda x: x.tensor_split([1]),
+        lambda x: x.hsplit(2),
+        lambda x: x.vsplit([1]),
+    ],
+)
+def test_parts_of_tensor_split_may_be_written(split):
+    """They are slices, while those of ``split`` come from one op, which forbids it."""
+    leaf = values(4, 4).requires_grad_()
+    part, *_ = split(leaf * 1)
+    (part.mul_(3) + 0).sum().backward()
+    assert leaf.grad.unique().tolist() == [0.0, 3.0]
+    with pytest.raises(RuntimeError, match="several views"):
+        (leaf * 1).split(2)[0].mul_(3)

@@ -62,5 +62,36 @@ RARE_MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("torch.ones(3).norm(0, dtype=torch.half)", "RuntimeError"),
         ("torch.ones(3).half().norm(dtype=torch.bfloat16)", "RuntimeError"),
         ("torch.norm_except_dim(torch.arange(3))", "RuntimeError"),
+        ("torch.ones(2, 2).cumsum_(0, dtype=torch.float64)", "RuntimeError"),
+        ("torch.ones(2, 2).cumprod_(0, dtype=torch.int64)", "RuntimeError"),
+    ],
+    "writes at an index whose operands share the memory": [
+        (f"x = torch.zeros(3, dtype=torch.int64); {call}", "RuntimeError")
+        for call in (
+            "x.scatter_(0, x, x)",
+            "x.scatter_(0, x, 2)",
+            "x.scatter_add_(0, torch.tensor([0, 1, 2]), x)",
+            "x.scatter_reduce_(0, torch.tensor([0, 1, 2]), x, 'amax')",
+            "x.index_add_(0, x, torch.arange(3))",
+            "x.index_copy_(0, torch.tensor([0, 1, 2]), x)",
+            "x.index_fill_(0, x, 2)",
+            "x.index_put_((x,), torch.arange(3))",
+            "x.put_(torch.tensor([0, 1, 2]), x)",
+            "torch.gather(x, 0, x, out=x)",
+            "torch.take(torch.arange(3), x, out=x)",
+        )
+    ],
+    "dtypes of norms and powers": [
+        (
+            "torch.linalg.matrix_norm(torch.eye(2).double(), 1, dtype=torch.float32)",
+            "RuntimeError",
+        ),
+        ("torch.linalg.vander(torch.tensor([True, False]))", "RuntimeError"),
+    ],
+    "no elements": [
+        ("torch.linalg.vector_norm(torch.ones(0), -1)", "RuntimeError"),
+        ("torch.linalg.vector_norm(torch.ones(0, 2), torch.inf, 0)", "RuntimeError"),
+        ("torch.norm(torch.ones(0), -1, [0])", "RuntimeError"),
+        ("torch.tensor(1).repeat_interleave(2, 0)", "IndexError"),
     ],
 }

@@ -311,6 +311,13 @@ def vector_norm(x, ord, dim, keepdim, dtype):
     if ask(ord == 2):
         return _root(total_over(_squares(x), dim, keepdim))
     size = abs(x)
+    if ask(ord < 0) or ask(ord == INF):
+        for d in wrap_dims(dim, x.rank):
+            require(
+                x.shape[d] > 0,
+                "linalg.vector_norm: no elements have a norm of a negative or infinite "
+                f"order; dim {d} is empty",
+            )
     if ask(ord == 0):
         return total_over(to(x != 0, size.dtype), dim, keepdim)
     if ask(ord == 1):

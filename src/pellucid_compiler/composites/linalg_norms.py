@@ -45,6 +45,13 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
         "with .float()",
         x.dtype,
     )
+    require(
+        dtype is None or api.promote_types(x.dtype, dtype) == dtype,
+        "linalg.matrix_norm: {} cannot be converted to {} without narrowing; convert "
+        "the input itself",
+        x.dtype,
+        dtype,
+    )
     x = x if dtype is None else x.to(dtype)
     if ord == "fro":
         return api.linalg.vector_norm(x, 2, dims, keepdim)

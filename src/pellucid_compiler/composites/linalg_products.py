@@ -92,6 +92,7 @@ def vander(x, *, N):
     x = x if x.dim() else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     require(count >= 2, "linalg.vander: N is {}; give 2 or more", count)
+    require(x.dtype != api.bool, "linalg.vander takes numbers, not bools")
     if not (x.is_floating_point() or x.is_complex()):
         x = x.long()
     columns = [api.ones_like(x)]
@@ -106,7 +107,10 @@ def vander(x, *, N):
 def powers(x, N, increasing):
     """The powers of each element of a vector, highest first unless ``increasing``."""
     require(x.dim() == 1, "vander takes a vector, not {} dims", x.dim())
-    exponents = api.arange(x.shape[0] if N is None else N, device=x.device)
+    count = x.shape[0] if N is None else N
+    if count == 1:
+        return api.ones_like(x).unsqueeze(1)
+    exponents = api.arange(count, device=x.device)
     return x.unsqueeze(1) ** (exponents if increasing else exponents.flip(0))
 
 

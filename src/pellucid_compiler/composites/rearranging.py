@@ -187,6 +187,10 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
     """
     if repeats < 0:
         raise RuntimeError(f"repeat_interleave: the count {repeats} is negative")
+    if dim is not None and x.dim() == 0:
+        raise IndexError(
+            "repeat_interleave: a tensor without dims has no dim to repeat"
+        )
     x, dim = _along(x, dim)
     count = repeats * (x.shape[dim] if x.dim() else 1)
     if output_size is not None:
