@@ -36,7 +36,7 @@ def test_state_is_keyed_by_names_and_loads_into_another(kind):
 
 
 def test_groups_are_loaded_where_their_parameters_are_the_same():
-    model, named = trained(torch.optim.SGD, lr=0.1, momentum=0.9)
+    model, _ = trained(torch.optim.SGD, lr=0.1, momentum=0.9)
     weight, bias = model[0].weight, model[0].bias
     groups = [{"params": weight}, {"params": [bias], "lr": 0.3}]
     own = dict(model.named_parameters()), torch.optim.SGD, groups

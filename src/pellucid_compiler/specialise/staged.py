@@ -194,8 +194,12 @@ def _described(
         if isinstance(state, Window)
     }
     return Staged(
-        *(tuple(map(_placed, plan.needs)), tuple(flat.inputs), windows),
-        *(tuple(calls), tuple(flat.outputs), plan.results, shapes, plan.cost),
+        tuple(map(_placed, plan.needs)),
+        tuple(flat.inputs),
+        windows,
+        tuple(calls),
+        tuple(flat.outputs),
+        *(plan.results, shapes, plan.cost),
     )
 
 
@@ -381,8 +385,8 @@ class _Body:
                 require(make("eq", known, actual), "the parts differ in size")
         names.update(zip(self.sizes, rest.pop(0) if self.sizes else (), strict=True))
         numbers = rest.pop(0) if self.numbers else ()
-        for number, value in zip(self.numbers, numbers, strict=True):
-            names["whole", number] = value
+        for name, value in zip(self.numbers, numbers, strict=True):
+            names["whole", name] = value
         return names
 
 

@@ -14,7 +14,7 @@ from pellucid_compiler.ir.graph import Graph, Node, Requirement
 from pellucid_compiler.ir.primitives import CALL, LIBRARY, LOOP, RESHAPE
 from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.traversal import symbols
-from pellucid_compiler.transforms.flat_graph import FlatGraph, Step
+from pellucid_compiler.transforms.flat_graph import FlatGraph
 from pellucid_compiler.transforms.shard_rules import Split, State, Strategy, loop_bodies
 
 

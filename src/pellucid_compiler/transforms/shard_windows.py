@@ -57,7 +57,8 @@ def _values(
 ) -> tuple[int, int] | None:
     """The least and the greatest value of an index over the points, both among them."""
     if e.op == "axis":
-        return points[e.attr]
+        low, high = points[e.attr]
+        return low, high
     if e.op in ("sym", "const"):
         value = int(size_value(e, env))
         return value, value

@@ -58,9 +58,9 @@ def _state(placement: Placement) -> State:
 
 
 def _placement(state: State) -> Placement:
-    if isinstance(state, Split):
-        return Shard(state.dim)
-    return Replicate() if state is None else Partial(state.combine)
+    if isinstance(state, Joined):
+        return Partial(state.combine)
+    return Replicate() if state is None else Shard(state.dim)
 
 
 def _candidates(name: str, overload: str) -> list[Op]:
