@@ -290,23 +290,23 @@ bool is_traced() {
   return state->c_tracefunc || state->c_profilefunc;
 }
 
-// While it exists, no other thread uses the replay, nor does a finalizer drop it. `is_begun`: whether it was free.
+// While it exists, no other thread uses the replay, nor does a finalizer drop it; unless another use is in progress,
+// perhaps in this thread.
 class BusyScope {
  public:
   explicit BusyScope(ReplayObject& self)
-      : self_(self), held_(Object::borrow(reinterpret_cast<PyObject*>(&self))), is_begun(self.replay->begin()) {}
+      : self_(self), held_(Object::borrow(reinterpret_cast<PyObject*>(&self))), is_begun_(self.replay->begin()) {}
   ~BusyScope() {
-    if (is_begun && self_.replay) self_.replay->end();
+    if (is_begun_ && self_.replay) self_.replay->end();
   }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;
+  bool is_begun() const { return is_begun_; }
 
  private:
   ReplayObject& self_;
   const Object held_;
-
- public:
-  const bool is_begun;
+  const bool is_begun_;
 };
 
 PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* const> tensors) {
@@ -377,7 +377,7 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
   if (!conditions.allow({tensors, num_tensors}) || !gradients_are_bare(conditions.held()) || !self.replay->is_current())
     return nullptr;
   const BusyScope busy(self);
-  if (!busy.is_begun) return nullptr;
+  if (!busy.is_begun()) return nullptr;
   if (!self.reads->holds()) {
     // Looks for replaced objects ever more rarely: a program may alternate between two states.
     constexpr uint32_t kLongest = 1024;
@@ -415,7 +415,7 @@ PyObject* drop_replaced(PyObject* self, PyObject*) {
     ReplayObject& known = *as_replay(self);
     if (!known.replay) return none();
     const BusyScope busy(known);
-    if (busy.is_begun) drop_if_replaced(known);
+    if (busy.is_begun()) drop_if_replaced(known);
     return none();
   });
 }
