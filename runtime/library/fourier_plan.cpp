@@ -48,7 +48,7 @@ int64_t power_modulo(int64_t base, int64_t exponent, int64_t modulus) {
   return result;
 }
 
-// A number whose powers are all numbers from 1 to `length` - 1, modulo `length`; 0: the length is no prime, too large,
+// A number whose powers are all numbers from 1 to `length` - 1, modulo `length`; 0: the length is composite, too large,
 // or one less than it has a large prime factor.
 int64_t primitive_root(int64_t length) {
   const std::vector<int> factors = radices_of(length - 1);

@@ -78,14 +78,15 @@ def _folded(grad, dim, n, left, right, add):
 
 
 def _gradient(grad, x, padding, dims, add, fold):
-    """Folds the dims one by one, the last one first: with ``fold`` if no element is
-    padding on both sides.
+    """Folds the dims one by one, the last one first: with ``fold``, which writes every
+    element once, if no element is padding on both sides; but the padding of a signal is
+    a small part of it, and is added.
     """
     for k in range(dims):
         left, right = padding[2 * k], padding[2 * k + 1]
         dim = x.rank - 1 - k
         n = x.shape[dim]
-        if ask((left >= 0) & (right >= 0) & (left + right < n - 1)):
+        if dims > 1 and ask((left >= 0) & (right >= 0) & (left + right < n - 1)):
             grad = fold(grad if k == 0 else _stored(grad), dim, n, left, right)
             continue
 
