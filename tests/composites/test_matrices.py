@@ -272,3 +272,15 @@ def test_products_of_halves_in_float32_round_once(name):
     assert_close(op(*arguments, torch.float32), expected, rtol=0, atol=0)
     with pytest.raises(RuntimeError, match="out_dtype"):
         op(*arguments, torch.float64)
+
+
+def test_no_reflections_leave_a_copy():
+    vectors, tau, other = torch.zeros(2, 0), torch.zeros(0), torch.ones(2, 3)
+    result = torch.ormqr(vectors, tau, other)
+    assert torch.equal(result, other) and result.data_ptr() != other.data_ptr()
+    operands = [torch.zeros(0, 5, 5), torch.zeros(0, 5), torch.zeros(0, 5, 5)]
+    operands = [t.requires_grad_() for t in operands]
+    grads = torch.autograd.grad(
+        torch.ormqr(*operands).sum(), operands, allow_unused=True
+    )
+    assert [g is None for g in grads] == [True, True, False]  # as in PyTorch

@@ -270,6 +270,8 @@ def ormqr(vectors, tau, other, left, transpose):
         "left" if left else "right",
     )
     count = tau.shape[-1] if other.numel() else 0
+    if count == 0:
+        return other.clone()
     # Q is H1 H2 ... Hk; the adjoint of each H has tau conjugated.
     first_to_last = transpose if left else not transpose
     tau = tau.conj() if first_to_last else tau
