@@ -46,6 +46,31 @@ def test_polygamma_of_orders_whose_factorial_overflows_is_infinite():
     assert float(torch.polygamma(2**62, half)) == -math.inf
 
 
+AT_INFINITY = [  # at infinity and minus infinity, in PyTorch
+    (torch.special.bessel_j0, math.nan, math.nan),
+    (torch.special.bessel_j1, math.nan, math.nan),
+    (torch.special.bessel_y0, math.nan, math.nan),
+    (lambda x: torch.special.zeta(3.0, x), math.nan, math.inf),
+    (lambda x: torch.polygamma(1, x), 0.0, math.nan),
+    (lambda x: torch.polygamma(2, x), math.nan, -math.inf),
+    (lambda x: torch.polygamma(3, x), math.nan, math.inf),
+]
+
+
+@pytest.mark.parametrize(("function", "above", "below"), AT_INFINITY)
+def test_functions_at_infinity(function, above, below):
+    actual = function(torch.tensor([math.inf, -math.inf])).tolist()
+    assert actual == pytest.approx([above, below], nan_ok=True)
+
+
+def test_slope_of_acosh_is_finite_below_minus_one():
+    x = torch.tensor([-math.inf, -2.0, 0.5, 2.0, math.inf], requires_grad=True)
+    x.acosh().sum().backward()
+    slope = 3**-0.5
+    wanted = [0.0, slope, math.nan, slope, 0.0]
+    assert x.grad.tolist() == pytest.approx(wanted, nan_ok=True)
+
+
 def test_incomplete_gamma_of_one_is_the_exponential():
     x = torch.tensor([0.1, 2.0, 30.0], dtype=torch.float64)
     one = torch.ones_like(x)

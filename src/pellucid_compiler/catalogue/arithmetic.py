@@ -327,7 +327,7 @@ def addcdiv(x, numerator, denominator, value):
         "addcdiv does not divide integers: convert with .to(torch.float32), or use "
         "(input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)",
     )
-    return x + value * (numerator / denominator)
+    return x + value * numerator / denominator
 
 
 @pointwise("fmax(Tensor self, Tensor other) -> Tensor", inplace=False)

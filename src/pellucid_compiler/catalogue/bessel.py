@@ -170,7 +170,7 @@ def _wave(order, far):
 
 
 def bessel_j(order, x):
-    """The Bessel function of the first kind."""
+    """The Bessel function of the first kind; NaN at infinity, as in PyTorch."""
     distance = abs(x)
     near = minimum(distance, 8.0)
     series = tables.J1_SMALL if order else tables.J0_SMALL
@@ -178,12 +178,14 @@ def bessel_j(order, x):
     small = small * near if order else small
     scale, p, q, chi = _wave(order, maximum(distance, 8.0))
     large = scale * (p * cos(chi) - q * sin(chi))
-    value = where(distance <= 8, small, where(distance == INF, 0.0, large))
+    value = where(distance <= 8, small, large)
     return sign(x) * value if order else value
 
 
 def bessel_y(order, x):
-    """The Bessel function of the second kind: minus infinity at 0, NaN below."""
+    """The Bessel function of the second kind: minus infinity at 0, NaN below and at
+    infinity.
+    """
     near = minimum(maximum(x, 1e-300 if x.dtype == "float64" else 1e-38), 8.0)
     series = tables.Y1_SMALL if order else tables.Y0_SMALL
     rest = polynomial(series, between(0.0, 64.0, near * near))
@@ -191,7 +193,7 @@ def bessel_y(order, x):
     small = logarithm + (rest * near - 2 / (PI * near) if order else rest)
     scale, p, q, chi = _wave(order, maximum(x, 8.0))
     large = scale * (p * sin(chi) + q * cos(chi))
-    value = where(x <= 8, small, where(x == INF, 0.0, large))
+    value = where(x <= 8, small, large)
     return where(x == 0, -INF, where(x < 0, NAN, value))
 
 

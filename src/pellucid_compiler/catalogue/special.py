@@ -34,6 +34,7 @@ from pellucid_compiler.declare import (
     library_op,
     log,
     log1p,
+    map_elements,
     pointwise,
     require,
     sqrt,
@@ -233,6 +234,11 @@ ROUTINES["zeta"] = Routine(
 )
 
 
+def _at_infinity(x, value):
+    """``value``, but 0 at infinity and NaN at minus infinity."""
+    return where(x == math.inf, 0.0, where(x == -math.inf, math.nan, value))
+
+
 _LAST_FACTORIAL = 170  # the argument of the greatest factorial that fits a float64
 
 
@@ -252,6 +258,9 @@ def polygamma(n, x):
     if n == 0:
         return digamma(x)
     order = tabulate(x.shape, lambda *p: cast(float(n) + 1.0, x.dtype))
+    if n == 1:
+        trigamma = library("zeta", order, x)[0]
+        return map_elements(_at_infinity, x, trigamma)
     sign = 1.0 if n % 2 else -1.0
     factorial = float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
     return sign * factorial * library("zeta", order, x)[0]

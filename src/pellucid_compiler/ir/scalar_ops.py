@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pellucid_compiler.ir import number_values
 from pellucid_compiler.ir import special_functions as special
-from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.dtypes import is_complex, is_float
 from pellucid_compiler.ir.expr import SCALAR_OPS as SCALAR_OPS
 from pellucid_compiler.ir.expr import Expr, ScalarOp, make, select, with_partials
 
@@ -158,6 +158,13 @@ def _atanh_slope(x: Expr) -> Expr:
     return with_partials(value, [x], lambda x, y: 2 * x * y * y)
 
 
+def _acosh_slope(x: Expr) -> Expr:
+    """``1 / sqrt(x**2 - 1)``; of a real number also below -1, as in PyTorch."""
+    if is_complex(x.dtype):
+        return make("rsqrt", x - 1) * make("rsqrt", x + 1)
+    return make("rsqrt", (x - 1) * (x + 1))
+
+
 def _tetragamma(x: Expr) -> Expr:
     """The slope of trigamma: reflection, ten steps of recurrence, asymptotic series."""
     pi = 3.141592653589793
@@ -286,8 +293,7 @@ _declare("cosh", 1, "float", _numpy("cosh"), lambda x, y: (make("sinh", x),))
 _declare("tanh", 1, "float", _numpy("tanh"), lambda x, y: (1 - y * y,))
 _declare("asinh", 1, "float", _numpy("arcsinh"), lambda x, y: (make("rsqrt", x * x +
     1),))
-_declare("acosh", 1, "float", _numpy("arccosh"), lambda x, y: (make("rsqrt", x - 1) *
-    make("rsqrt", x + 1),))
+_declare("acosh", 1, "float", _numpy("arccosh"), lambda x, y: (_acosh_slope(x),))
 _declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),))
 
 # ------------------------------------------------------------------ error function, gam

@@ -102,11 +102,9 @@ def zeta(s: Any, q: Any) -> list[Any]:
         is_undefined = (wide_q < 0) & (wide_s != numpy.floor(wide_s))
         result = numpy.where(is_undefined, numpy.nan, result)
         result = numpy.where((wide_q <= 0) & whole, numpy.inf, result)
-        result = numpy.where(wide_s < 1, numpy.nan, result)
+        is_unknown = numpy.isnan(wide_q) | numpy.isposinf(wide_q)
+        result = numpy.where(~(wide_s > 1) | is_unknown, numpy.nan, result)
         result = numpy.where(wide_s == 1, numpy.inf, result)
-        result = numpy.where((wide_s > 1) & numpy.isposinf(wide_q), 0.0, result)
-        result = numpy.where(numpy.isneginf(wide_q), numpy.nan, result)
-        result = numpy.where(numpy.isnan(wide_s + wide_q), numpy.nan, result)
         return [result.astype(s.dtype)]
 
 
