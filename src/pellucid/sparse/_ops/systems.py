@@ -19,7 +19,7 @@ from pellucid.sparse._ops.rules import RULES
 )
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Tensor:
     """X with ``A X = B``; A's gradient has its pattern. Batches of matrices are the
-    blocks of one matrix; a batch of right sides has one matrix side by side.
+    blocks of one matrix; a batch of right sides becomes columns of one.
     """
     if not is_sparse(A) or is_sparse(B):
         raise NotImplementedError(
