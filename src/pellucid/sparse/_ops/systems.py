@@ -19,7 +19,7 @@ from pellucid.sparse._ops.rules import RULES
 )
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> Tensor:
     """X with ``A X = B``; A's gradient has its pattern. Batches of matrices are the
-    blocks of one matrix; a batch of right sides has one matrix side by side.
+    blocks of one matrix; a batch of right sides becomes columns of one.
     """
     if not is_sparse(A) or is_sparse(B):
         raise NotImplementedError(
@@ -34,14 +34,12 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool) -> 
             f"sides, not sizes {tuple(A.shape)} and {tuple(B.shape)}"
         )
     if batch:
-        blocks = _block_diagonal(A)
-        return solve_triangular(blocks, B.flatten(0, -2), upper, unitriangular).view(
-            B.shape
-        )
+        whole = _block_diagonal(A), B.flatten(0, -2)
+        return solve_triangular(*whole, upper, unitriangular).view(B.shape)
     if B.dim() > 2:
         rows = B.movedim(-2, 0)
-        made = solve_triangular(A, rows.flatten(1), upper, unitriangular)
-        return made.view(rows.shape).movedim(0, -2)
+        found = solve_triangular(A, rows.flatten(1), upper, unitriangular)
+        return found.view(rows.shape).movedim(0, -2)
     pointers, columns, values = sorted_rows(A)
     made: Tensor = _Solution.apply(values, B, pointers, columns, upper, unitriangular)
     return made
