@@ -284,7 +284,14 @@ API = {
     # What a program does and what it costs
     "explain": {
         *("_compile", "_functions", "ao/quantization", "autograd", "devices"),
-        *("export", "memory", "pellucid_compiler", "profiler/_timeline", "utils"),
+        *(
+            "export",
+            "memory",
+            "overrides",
+            "pellucid_compiler",
+            "profiler/_timeline",
+            "utils",
+        ),
         *("utils/_pytree", "viz"),
     },
     "viz": {"nn/modules", "profiler/_timeline", "viz/training_report"},

@@ -138,7 +138,7 @@ def valued(code: CodeType, module: ModuleType) -> str:
 
 
 _MODES = {"time": timed, "values": valued}  # besides "record"
-_POLL = 0.01  # seconds
+_POLL = 0.03  # seconds
 
 
 def main() -> None:
@@ -156,7 +156,7 @@ def main() -> None:
 
 def _next_request(channel: socket.socket) -> dict[str, Any] | None:
     """The request that this process, a fork, is to answer; None if there are no more.
-    Without a core is the time of which the requester learns here.
+    The requester learns how long this process had no core before it forked.
     """
     from pellucid.diagnose.run_delay import run_delay
 
@@ -164,12 +164,12 @@ def _next_request(channel: socket.socket) -> dict[str, Any] | None:
     with channel, channel.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
             request: dict[str, Any] = json.loads(line)
+            own = run_delay() - away
             process = os.fork()
             if not process:
                 return request
             status = _waited(process, request["limit"])
-            own = run_delay() - away
-            away += own
+            away = run_delay()  # while it waited, the child's delay counts
             print(json.dumps({"status": status, "away": own}), file=lines, flush=True)
     return None
 
