@@ -115,6 +115,16 @@ def rank_skips_parameters(rank, size):
         strict(x, True)
 
 
+def rank_has_another_model(rank, size):
+    pattern = r"is float32\[2, 4\] 0\.weight on rank 1, float32\[2, 3\] on rank 0"
+    with pytest.raises(RuntimeError, match=pattern):
+        DDP(nn.Sequential(nn.Linear(3 + min(rank, 1), 2)))
+    with pytest.raises(RuntimeError, match=r"differs is none on rank 1, float32\[2\]"):
+        DDP(nn.Linear(3, 2, bias=rank != 1))
+    with pytest.raises(ValueError, match=r"Global rank 7 .* its ranks are \[0, 1"):
+        dist.broadcast(torch.ones(1), 7)
+
+
 def rank_runs_out_of_inputs(rank, size):
     x, y = data()
     for divides_by_all in (True, False):
@@ -137,6 +147,7 @@ def rank_trains_with_virtual_ranks(rank, size):
 
 
 def rank_trains_in_all_ways(rank, size):
+    rank_has_another_model(rank, size)
     rank_trains(rank, size)
     rank_accumulates(rank, size)
     rank_skips_parameters(rank, size)

@@ -226,3 +226,10 @@ def test_an_absent_transport_says_what_is_needed(chosen, pattern, monkeypatch):
     with pytest.raises((RuntimeError, ValueError), match=pattern):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     assert not dist.is_initialized()
+
+
+def test_a_rank_beyond_the_world_is_refused_before_it_waits():
+    with pytest.raises(ValueError, match="rank 5 is not below world_size 2"):
+        dist.init_process_group(
+            "gloo", init_method="tcp://127.0.0.1:9", rank=5, world_size=2
+        )

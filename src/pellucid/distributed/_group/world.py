@@ -312,6 +312,8 @@ def init_process_group(
     if timeout is not None and not isinstance(timeout, timedelta):
         raise ValueError(f"timeout must be a datetime.timedelta, not {timeout!r}")
     limit = timeout or default_pg_timeout
+    if world_size > 0:  # before it waits for the others
+        _check_rank(rank, world_size)
     name = _cpu_backend(backend or "undefined")
     if name == "mpi" and store is None and init_method is None:
         from pellucid.distributed._group.mpi import place_of_this_process
@@ -323,8 +325,7 @@ def init_process_group(
         store.set_timeout(limit)
     elif rank < 0 or world_size <= 0:
         raise ValueError("rank and world_size are needed with a store")
-    if not 0 <= rank < world_size:
-        raise ValueError(f"rank {rank} is not below world_size {world_size}")
+    _check_rank(rank, world_size)
     world.num_inits += 1
     world.store = PrefixStore(f"init_{world.num_inits}", store)
     own = PrefixStore("default_pg", world.store)
@@ -338,6 +339,12 @@ def init_process_group(
     )
     world.default._default_timeout = limit
     world.num_groups = 1
+
+
+def _check_rank(rank: int, world_size: int) -> None:
+    """Refuses a rank that is too large; one below 0 is not given."""
+    if rank >= world_size:
+        raise ValueError(f"rank {rank} is not below world_size {world_size}")
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -540,7 +547,9 @@ def get_global_rank(group: Any, group_rank: int) -> int:
     """The global rank of a member of a group."""
     ranks = get_process_group_ranks(group)
     if not 0 <= group_rank < len(ranks):
-        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+        raise ValueError(
+            f"Group rank {group_rank} is not part of a group of {len(ranks)} ranks"
+        )
     return ranks[group_rank]
 
 
@@ -548,7 +557,9 @@ def get_group_rank(group: Any, global_rank: int) -> int:
     """The rank in a group of a process, given by its global rank."""
     ranks = get_process_group_ranks(group)
     if global_rank not in ranks:
-        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+        raise ValueError(
+            f"Global rank {global_rank} is not part of the group; its ranks are {ranks}"
+        )
     return ranks.index(global_rank)
 
 

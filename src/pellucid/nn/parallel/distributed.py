@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,23 +133,31 @@ class DistributedDataParallel(Module, Joinable):
 
     # State that ranks share
 
-    def _all_states(self) -> list[Any]:
+    def _named_states(self) -> list[tuple[str, Any]]:
         module, ignored = self.module, self.parameters_to_ignore
         named = [*module.named_parameters(), *module.named_buffers()]
-        return [tensor for name, tensor in named if name not in ignored]
+        return [pair for pair in named if pair[0] not in ignored]
+
+    def _all_states(self) -> list[Any]:
+        return [tensor for _, tensor in self._named_states()]
 
     def _check_same_model(self) -> None:
-        shapes = [(tuple(t.shape), str(t.dtype)) for t in self._all_states()]
+        own = [
+            (f"{str(tensor.dtype).rpartition('.')[2]}{list(tensor.shape)}", f" {name}")
+            for name, tensor in self._named_states()
+        ]
         every: list[Any] = [None] * self.process_group.size()
-        dist.all_gather_object(every, shapes, self.process_group)
+        dist.all_gather_object(every, own, self.process_group)
         for rank, other in enumerate(every):
-            if other != every[0]:
-                pairs = zip(other, every[0], strict=False)
-                first = next((i for i, (a, b) in enumerate(pairs) if a != b), -1)
+            pairs = itertools.zip_longest(other, every[0], fillvalue=("none", ""))
+            for (given, name), (expected, _) in pairs:
+                if given == expected:
+                    continue
                 raise RuntimeError(
                     f"DDP expects same model across all ranks, but rank {rank} has "
-                    f"{len(other)} params, while rank 0 has {len(every[0])}; the first "
-                    f"that differs is number {first}"
+                    f"{len(other)} params, while rank 0 has {len(every[0])}. The first "
+                    f"that differs is {given}{name} on rank {rank}, {expected} on "
+                    "rank 0"
                 )
 
     def _broadcast_states(self, tensors: list[Any], root: int) -> None:
