@@ -396,8 +396,8 @@ API = {
     "distributed/nn": {"autograd", "distributed/nn/api"},
     "distributed/nn/api": {"distributed/rpc", "futures", "nn"},
     "distributed/optim": {
-        *("distributed/algorithms", "distributed/autograd", "distributed/rpc", "nn"),
-        "optim",
+        *("distributed/algorithms", "distributed/autograd", "distributed/fsdp"),
+        *("distributed/rpc", "nn", "optim"),
     },
     "distributed/pipelining": {
         *("_ops", "autograd", "export", "fx", "fx/experimental", "nn", "utils/_pytree"),

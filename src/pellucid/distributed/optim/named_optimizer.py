@@ -145,7 +145,7 @@ def _with_list(group: Any) -> dict[str, Any]:
         if not isinstance(value, torch.Tensor):
             raise TypeError(
                 "optimizer can only optimize Tensors, but one of the params is "
-                + torch.typename(value)
+                + type(value).__name__
             )
     return {**group, "params": params}
 
