@@ -176,9 +176,8 @@ struct Sorter {
 
   // The element of each row that `ranks` others precede.
   void rank_rows(const Key* from, const int64_t* ranks, int64_t* out, int64_t rows, int64_t length) const {
-    over_rows(rows, length, length, [&](int64_t row, Row items) {
-      out[row] = select(from + row * length, items, length, ranks[row]);
-    });
+    over_rows(rows, length, length,
+              [&](int64_t row, Row items) { out[row] = select(from + row * length, items, length, ranks[row]); });
   }
 
   int64_t select(const Key* from, Row items, int64_t length, int64_t rank) const {

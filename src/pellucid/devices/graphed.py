@@ -117,6 +117,6 @@ class _Graphed:
             return outputs if graphed.is_tuple else outputs[0]
 
         if isinstance(self.function, pellucid.nn.Module):
-            self.function.forward = call
+            self.function.forward = call  # type: ignore[method-assign]
             return self.function
         return call

@@ -57,7 +57,7 @@ class Training:
                 self.made[frame.f_code.co_filename, frame.f_lineno] += 1
             self._original(made, *args, **kwargs)
 
-        Optimizer.__init__ = init  # type: ignore[method-assign]
+        Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
 
     def stop(self) -> None:
         """Wait no more."""

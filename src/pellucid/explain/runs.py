@@ -106,7 +106,7 @@ def ran_by(fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> list[R
 def explain_compare(a: Callable[[], Any], b: Callable[[], Any]) -> str:
     """See `pellucid.explain.compare`."""
     first, second = ran_by(a), ran_by(b)
-    with no_dispatch(), torch._C.DisableTorchFunction():
+    with no_dispatch(), torch.overrides.DisableTorchFunction():
         return _compared(first, second)
 
 

@@ -128,7 +128,8 @@ def _sizes(facts: Facts, file: str, one: _Contraction) -> dict[str, int]:
     """Of the labels of a recorded contraction; without what it sums over, if that is
     not one label.
     """
-    columns, found = facts.log.columns, {}
+    columns = facts.log.columns
+    found: dict[str, int] = {}
     rows = columns.rows_of(Kind.CALL)
     rows = rows[columns.parent[rows] < 0]
     places, lines = facts.log.user_lines(rows)
