@@ -26,6 +26,12 @@ uint64_t word_at(const void* place) {
 
 PyTypeObject* as_type(PyObject* object) { return reinterpret_cast<PyTypeObject*>(object); }
 
+// Null if the type is static.
+const PyHeapTypeObject* as_heap_type(PyObject* object) {
+  const bool is_heap_type = PyType_HasFeature(as_type(object), Py_TPFLAGS_HEAPTYPE);
+  return is_heap_type ? reinterpret_cast<PyHeapTypeObject*>(object) : nullptr;
+}
+
 // 0 if the type has had no version since its last change.
 unsigned version_of_type(PyObject* object) {
   return PyType_HasFeature(as_type(object), Py_TPFLAGS_VALID_VERSION_TAG) ? as_type(object)->tp_version_tag : 0;
@@ -79,7 +85,10 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
   std::vector<Object> parts;
   const auto add = [&](PyObject* part) { parts.push_back(Object::borrow(part)); };
   switch (entry.kind) {
-    case Kind::Type: break;
+    case Kind::Type:  // its version does not show these
+      if (const PyHeapTypeObject* type = as_heap_type(object))
+        for (PyObject* part : {type->ht_name, type->ht_qualname}) add(part);
+      break;
     case Kind::Dict: {
       PyObject *key, *value;
       for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
@@ -93,7 +102,8 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
       break;
     case Kind::Function: {
       const auto& function = *reinterpret_cast<PyFunctionObject*>(object);
-      for (PyObject* part : {function.func_code, function.func_defaults, function.func_kwdefaults, function.func_dict})
+      for (PyObject* part : {function.func_code, function.func_defaults, function.func_kwdefaults, function.func_dict,
+                             function.func_name, function.func_qualname})
         add(part);
       break;
     }
@@ -122,7 +132,7 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
 }
 
 bool ReadSet::is_same_entry(const Entry& entry) {
-  if (entry.kind == Kind::Type) return version_of_type(entry.object.get()) == entry.type_version;
+  if (entry.kind == Kind::Type && version_of_type(entry.object.get()) != entry.type_version) return false;
   const auto same = [](const Object& known, const Object& now) { return is_same(known.get(), now.get()); };
   const auto identical = [](const Object& known, const Object& now) { return known.get() == now.get(); };
   const std::vector<Object> now = parts_of(entry);
@@ -138,7 +148,8 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
     case Kind::Names: return kHasVersions ? std::vector<const void*>{version_word(object)} : std::vector<const void*>{};
     case Kind::Function: {
       const auto& function = *reinterpret_cast<PyFunctionObject*>(object);
-      return {&function.func_code, &function.func_defaults, &function.func_kwdefaults, &function.func_dict};
+      return {&function.func_code, &function.func_defaults, &function.func_kwdefaults,
+              &function.func_dict, &function.func_name,     &function.func_qualname};
     }
     case Kind::Cell: return {&reinterpret_cast<PyCellObject*>(object)->ob_ref};
     case Kind::Class: {
@@ -152,7 +163,12 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
       for (Py_ssize_t k = 0; k < PyList_GET_SIZE(object); ++k) words.push_back(list.ob_item + k);
       return words;
     }
-    case Kind::Type: return {&as_type(object)->tp_flags, &as_type(object)->tp_version_tag};
+    case Kind::Type: {
+      std::vector<const void*> words{&as_type(object)->tp_flags, &as_type(object)->tp_version_tag};
+      if (const PyHeapTypeObject* type = as_heap_type(object))
+        words.insert(words.end(), {&type->ht_name, &type->ht_qualname});
+      return words;
+    }
     case Kind::Set: {
       const auto& set = *reinterpret_cast<PySetObject*>(object);
       std::vector<const void*> words{&set.fill, &set.used, &set.mask, &set.table};

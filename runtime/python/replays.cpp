@@ -284,10 +284,10 @@ PyObject* build(const Output& output, std::span<PyObject* const> made, PyObject*
   return object.leak();
 }
 
-// Whether a tracing or profiling function of the program would observe the Python code.
-bool is_traced() {
+// Whether a tracing or profiling function, or a function mode, of the program would observe the Python code.
+bool is_observed() {
   const PyThreadState* state = PyThreadState_Get();
-  return state->c_tracefunc || state->c_profilefunc;
+  return state->c_tracefunc || state->c_profilefunc || function_modes_active();
 }
 
 // While it exists, no other thread uses the replay, nor does a finalizer drop it; unless another use is in progress,
@@ -358,6 +358,7 @@ bool same_names(PyObject* known, PyObject* names) {
 // `args`: `count` arguments, the last of which have the `names`.
 PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   constexpr size_t kMost = 32;
+  if (is_observed()) return nullptr;
   if (!self.replay || !same_names(self.names.get(), names)) return nullptr;
   if (static_cast<size_t>(count) != self.arguments.size() || self.replay->conditions().num_arguments() > kMost)
     return nullptr;
@@ -545,7 +546,6 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  if (is_traced() || function_modes_active()) return nullptr;
   return guarded([&]() -> PyObject* {
     if (keywords) count += PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {

@@ -4,7 +4,8 @@ A replay (replays.py) is correct as long as Python would do the same again. One 
 runs under ``sys.setprofile``; the objects that the called functions can name, and all
 objects reachable from these, are the *read set*. It may be larger than what was read,
 never smaller: if an object could be read in an unknown way, there is no read set, but a
-reason. ``_C.ReadSet`` compares it with the current state.
+reason. So C functions, C types and special attributes that the program uses must be
+among those listed here. ``_C.ReadSet`` compares the read set with the current state.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import dis
 import functools
 import gc
 import importlib
-import itertools
+import operator
 import sys
 import types
 import weakref
@@ -35,11 +36,15 @@ from pellucid._package.lazy import LazyModule, LazyValue
 _PURE_FUNCTIONS: Final = frozenset(
     f"builtins.{name}"
     for name in (
-        *("abs", "all", "any", "callable", "divmod", "hasattr", "isinstance"),
-        *("issubclass", "iter", "len", "max", "min", "next", "pow", "round"),
-        *("sorted", "sum"),
+        *("abs", "all", "any", "callable", "divmod", "getattr", "hasattr"),
+        *("isinstance", "issubclass", "iter", "len", "max", "min", "next", "pow"),
+        *("round", "sorted", "sum"),
     )
 )
+# Of these, functions that call an argument or read attributes by computed names: only
+# the package may call them. Others are seen by their arguments.
+_OF_THE_PACKAGE: Final = frozenset(("call", "format", "format_map", "getattr", "iter"))
+_SORT: Final = frozenset(("max", "min", "sort", "sorted"))
 _PURE_METHODS: Final = (
     *(dict, list, set, tuple, str, int),
     *(float, bool, complex, slice, range, types.MappingProxyType),
@@ -89,12 +94,23 @@ _REFUSED_NAMES: Final = (
         if isinstance(value, types.GetSetDescriptorType)
     )
 ) - _TENSOR_ATTRIBUTES
-# Functions that call their arguments: calls of C functions are not visible then.
-_CALLS_OTHERS: Final = (
-    *(map, filter, iter, functools.reduce, functools.partial),
-    *(collections.defaultdict, itertools.accumulate, itertools.dropwhile),
-    *(itertools.filterfalse, itertools.groupby, itertools.starmap),
-    itertools.takewhile,
+# Special attributes that the program may name: others may lead to objects, or to calls,
+# that are not observed.
+_SPECIAL_NAMES: Final = frozenset(
+    f"__{name.strip('_')}__" for name in operator.__all__ if name != "call"
+) | frozenset(
+    (
+        *("__class__", "__enter__", "__exit__", "__getattr__", "__init__"),
+        *("__iter__", "__len__", "__name__", "__next__", "__qualname__"),
+        *("__setattr__", "__delattr__", "__repr__", "__str__", "__format__"),
+    )
+)
+# C types that the program may name: creating an object of them has no effect, reads
+# only the arguments, and calls none of these.
+_PURE_TYPES: Final = (
+    *(object, type, super, bool, int, float, complex, str, bytes, list, tuple, dict),
+    *(set, frozenset, range, slice, zip, enumerate, reversed, type(None)),
+    *(collections.OrderedDict, collections.deque),
 )
 _IMMUTABLE: Final = (
     *(type(None), object),
@@ -112,10 +128,17 @@ _DESCRIPTORS: Final = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )
+# Profilers do not see calls of these.
+_UNSEEN_CALLS: Final = (
+    types.ClassMethodDescriptorType,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+)
 _PARTS_OF_THE_RUNTIME: Final = frozenset(("OverloadSet", "Generator"))
 _CACHED: Final = functools._lru_cache_wrapper
 _DICTS: Final = (dict, collections.OrderedDict, collections.defaultdict)
 _NEVER_READ: Final = ("typing", "pellucid.torch_version")
+_HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _MOST_OBJECTS: Final = 50_000
 
 
@@ -150,7 +173,11 @@ class Watch:
             code = frame.f_code
             if code.co_filename != __file__:
                 self.codes.setdefault(code, frame.f_globals)
-        elif event == "c_call" and self.refused is None and not _is_pure(function):
+        elif event == "c_call" and self.refused is None:
+            if _is_pure(function) and (
+                is_own(frame.f_code) or _is_visible(function, frame)
+            ):
+                return
             module = getattr(function, "__module__", None)
             if f"{module}.{function.__name__}" in _OF_ABSTRACT_CLASSES:
                 self.asks_abstract_classes = True
@@ -183,6 +210,33 @@ def _is_pure(function: Any) -> bool:
     if kind in _CONTEXTS and name == "clone":
         return True
     return kind.__name__ == "OverloadSet" or name in _RUNTIME
+
+
+def _is_visible(function: Any, frame: types.FrameType) -> bool:
+    """Whether a pure function that the program calls in ``frame`` calls none of its
+    arguments, and reads attributes only by names in the code.
+    """
+    owner, name = function.__self__, function.__name__
+    if not isinstance(owner, (types.ModuleType, str, list)) or not (
+        name == "hasattr" or name in _OF_THE_PACKAGE or name in _SORT
+    ):
+        return True
+    if str(getattr(function, "__module__", None)).startswith("pellucid"):
+        return True
+    if name in _OF_THE_PACKAGE:
+        return False
+    before = [
+        i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti
+    ]
+    call = before.pop()
+    while before[-1].opname in ("PRECALL", "CACHE") and not before[-1].is_jump_target:
+        before.pop()
+    if call.opname != "CALL" or call.is_jump_target or before[-1].is_jump_target:
+        return False
+    if name == "hasattr":
+        return before[-1].opname == "LOAD_CONST"
+    named = before[-1].opname == "KW_NAMES"
+    return not named or "key" not in frame.f_code.co_consts[before[-1].arg]
 
 
 def is_own(code: types.CodeType) -> bool:
@@ -263,17 +317,18 @@ class Reads:
         if is_own(code):
             return
         refused = _REFUSED_NAMES.intersection(code.co_names)
+        refused |= set(filter(_is_special, code.co_names)) - _SPECIAL_NAMES
         if refused:
             raise Unreadable(f"{code.co_qualname} reads {min(refused)}")
-        if any(c == "key" or c == ("key",) for c in code.co_consts):
-            raise Unreadable(f"{code.co_qualname} sorts by a function")
+        if any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code)):
+            raise Unreadable(f"{code.co_qualname} matches a class")
 
     def _visit_imports(self, code: types.CodeType) -> None:
         imported = [
             i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"
         ]
         if imported:
-            self._visit_names(sys.modules, imported)
+            self._visit_names(sys.modules, imported, imported)
 
     def _walk(self) -> None:
         while self._waiting:
@@ -309,10 +364,15 @@ class Reads:
         elif kind is types.FunctionType:
             self._visit_function(found)
         elif kind is types.MethodType:
+            self._check_descriptor(found.__func__)
             self._waiting += [found.__self__, found.__func__]
-        elif kind in (types.BuiltinFunctionType, types.MethodWrapperType):
+        elif kind is types.BuiltinFunctionType:
             if not isinstance(found.__self__, types.ModuleType):
                 self._waiting.append(found.__self__)
+        elif kind in _UNSEEN_CALLS and found.__name__ not in _SPECIAL_NAMES:
+            raise Unreadable(f"a call of {found.__qualname__} is not observed")
+        elif kind is types.MethodWrapperType:
+            self._waiting.append(found.__self__)
         elif issubclass(kind, types.ModuleType):
             self._visit_module(found)
         elif issubclass(kind, type):
@@ -323,10 +383,13 @@ class Reads:
             self._check_descriptor(found.fget)
             self._waiting += [found.fget, found.fset, found.fdel]
         elif issubclass(kind, (staticmethod, classmethod)):
+            self._check_descriptor(found.__func__)
             self._waiting.append(found.__func__)
         elif kind is weakref.ReferenceType:
             self._weak.append(found())
-        elif kind is types.GenericAlias or kind.__module__ in _NEVER_READ:
+        elif kind is types.GenericAlias:
+            self._waiting.append(found.__origin__)
+        elif kind.__module__ in _NEVER_READ:
             return
         elif kind is _CACHED and is_own(found.__wrapped__.__code__):
             self._waiting.append(found.__wrapped__)  # its result never changes
@@ -373,48 +436,48 @@ class Reads:
             with suppress(ValueError):  # empty, and compared as such
                 self._waiting.append(cell.cell_contents)
         names = _global_names(function.__code__)
-        self._visit_names(function.__globals__, names)
-        self._visit_names(function.__builtins__, names)
-        if not is_own(function.__code__):
-            self._check_callers(function, names)
+        called = () if is_own(function.__code__) else names
+        self._visit_names(function.__globals__, names, called)
+        self._visit_names(function.__builtins__, names, called)
 
-    def _check_callers(self, function: Any, names: set[str]) -> None:
-        """Refuses functions that call others from C, which hides calls of C
-        functions.
+    def _visit_names(
+        self, namespace: dict[str, Any], names: Iterable[str], called: Iterable[str]
+    ) -> None:
+        """Adds the entries of a namespace that are read by name. The program may call
+        those named in ``called``; the package calls its C types as it should.
         """
-        for space in (function.__globals__, function.__builtins__):
-            for name in names & space.keys():
-                self._check_caller(name, space[name])
-
-    def _check_caller(self, name: str, found: Any) -> None:
-        if any(found is caller for caller in _CALLS_OTHERS):
-            raise Unreadable(f"{name} may call functions that are not observed")
-
-    def _visit_names(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
-        """Adds the entries of a namespace that are read by name."""
         chosen = tuple(sorted(set(names)))
         self.entries.append(("names", namespace, chosen))
-        self._waiting += [namespace[n] for n in chosen if n in namespace]
+        self._waiting += [
+            namespace[n]
+            for n in chosen
+            if n in namespace and (n in called or not _is_of_c(namespace[n]))
+        ]
 
     def _visit_module(self, module: types.ModuleType) -> None:
         namespace = vars(module)
-        if module in (functools, itertools, collections):
-            for name in self._user_names & namespace.keys():
-                self._check_caller(name, namespace[name])
-        self._visit_names(namespace, self._names)
+        self._visit_names(namespace, self._names, self._user_names)
         if type(module) is not types.ModuleType:
             self._waiting.append(type(module))
 
     def _visit_class(self, found: type) -> None:
-        if not found.__flags__ & 1 << 9:  # of C: never changes
+        if _is_of_c(found):  # never changes
+            if found not in _PURE_TYPES and not issubclass(found, BaseException):
+                name = f"{found.__module__}.{found.__qualname__}"
+                raise Unreadable(f"{name} may do more than compute")
+            return
+        if not found.__flags__ & _HEAP_TYPE:
             return
         self.entries.append(("type", found))
-        self._waiting += [type(found), *found.__mro__[1:]]
+        bases = (type(found), *found.__mro__[1:])
+        self._waiting += [c for c in bases if not (_is_ours(found) and _is_of_c(c))]
         for name, value in vars(found).items():
             if name in self._names or name.startswith("__"):
-                if isinstance(value, (*_DESCRIPTORS, str)) or name == "__dict__":
+                if _is_ours(found) and (
+                    isinstance(value, _DESCRIPTORS) or _is_of_c(value)
+                ):
                     continue
-                if name in self._unread:
+                if isinstance(value, str) or name in ("__dict__", *self._unread):
                     continue
                 if name.startswith("__"):
                     self._check_descriptor(value)
@@ -449,7 +512,7 @@ class Reads:
             if not is_own(code):
                 raise Unreadable(f"{code.co_qualname} was called in a hidden way")
             self._ran.add(code)
-            self._visit_names(self._watch.codes[code], _global_names(code))
+            self._visit_names(self._watch.codes[code], _global_names(code), ())
             self._walk()
 
     def _parts_of_known(self) -> set[types.CodeType]:
@@ -474,9 +537,26 @@ def _is_ours(found: Any) -> bool:
     return str(found.__module__).partition(".")[0] == "pellucid"
 
 
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_of_c(found: Any) -> bool:
+    """Whether it is a type that C code defines, outside of this package."""
+    if not issubclass(type(found), type) or _is_ours(found):
+        return False
+    if not found.__flags__ & _HEAP_TYPE:
+        return True
+    methods = (types.WrapperDescriptorType, types.MethodDescriptorType)
+    return any(
+        isinstance(value, methods) and value.__objclass__ is found
+        for value in vars(found).values()
+    )
+
+
 def _has_only_a_dict(kind: type) -> bool:
     """Whether its instances have a dict, but no other state in C."""
-    base = next(c for c in kind.__mro__ if not c.__flags__ & 1 << 9)
+    base = next(c for c in kind.__mro__ if not c.__flags__ & _HEAP_TYPE)
     if base not in (object, _C.ModuleBase) or not kind.__dictoffset__:
         return False
     words = [kind.__weakrefoffset__ and not base.__weakrefoffset__]
@@ -487,7 +567,7 @@ def _has_only_a_dict(kind: type) -> bool:
         or "__class__" in vars(c)
         or isinstance(vars(c).get("__dict__"), property)
         for c in kind.__mro__
-        if c.__flags__ & 1 << 9
+        if c.__flags__ & _HEAP_TYPE
     )
     has_more = kind.__basicsize__ != size or kind.__itemsize__ != base.__itemsize__
     return not (is_proxy or has_more)
@@ -523,7 +603,7 @@ def _shared_roots() -> list[Any]:
     from pellucid.nn.modules import _calls
 
     hooks = [d for name, d in vars(_calls).items() if name.startswith("_global_")]
-    return [*hooks, state._stance]
+    return [*hooks, state._stance, Tensor]
 
 
 def _config() -> Any:

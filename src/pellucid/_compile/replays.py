@@ -29,6 +29,8 @@ from pellucid._compile.trial import GAIN, Trial, working_time
 
 _WARM_UP: Final = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
+_WHILE_OBSERVED: Final = 64
+"""Calls that run normally while modes are active in which no replay runs."""
 _MOST_REPLAYS: Final = 16
 _MOST_STALE: Final = 2
 """Replays that are kept although numbers that they read have changed, for programs that
@@ -81,11 +83,17 @@ class _Attempt:
 
 
 class _Found(NamedTuple):
-    """A replay, the nanoseconds that a run of it saves, and what finding it cost."""
+    """A replay, the nanoseconds that a run of it saves, and what finding it cost; the
+    gain is None if it was not timed.
+    """
 
     replay: Any
-    gain: float
+    gain: float | None
     cost: int
+
+    def has_paid(self) -> bool:
+        runs = self.replay.facts()[3]
+        return bool(runs if self.gain is None else runs * self.gain >= self.cost)
 
 
 class Replayer:
@@ -113,6 +121,9 @@ class Replayer:
         if self._until > 0:
             self._until -= 1
             return False
+        if _modes_observe():
+            self._until = _WHILE_OBSERVED
+            return False
         if self._attempt is None and not self._has_paid():
             return False
         return sys.getprofile() is None and sys.gettrace() is None
@@ -128,7 +139,7 @@ class Replayer:
         last, self._last = self._last, None
         if last is None:
             return True
-        if last.replay.facts()[3] * last.gain >= last.cost:
+        if last.has_paid():
             self._pause = _FIRST_PAUSE
             return True
         self._rest(last.cost, None)
@@ -238,7 +249,7 @@ class Replayer:
         if not by_python:
             found = replay.run(call.arguments(), tuple(call.kwargs))
             if found is None:
-                self._fail(attempt, "the call's read set has changed")
+                self._fail(attempt, _why_not(replay))
                 return call.run()
         result = call.run() if found is None else found[0]
         if is_warm:
@@ -253,8 +264,8 @@ class Replayer:
 
     def _publish(self, owner: Any, replay: Any, attempt: _Attempt) -> None:
         owner.replays = (replay, *(owner.replays or ())[: _MOST_REPLAYS - 1])
-        if not self._is_forced:
-            self._last = _Found(replay, attempt.trial.gain(), attempt.cost)
+        gain = None if self._is_forced else attempt.trial.gain()
+        self._last = _Found(replay, gain, attempt.cost)
         self._attempt = self.reason = None
         self._until = 0
 
@@ -305,6 +316,19 @@ def _forget_stale(owner: Any) -> None:
     old = {id(r) for r in stale if not r.facts()[0]}
     old.update(map(id, [r for r in stale if id(r) not in old][_MOST_STALE:]))
     owner.replays = tuple(r for r in owner.replays or () if id(r) not in old)
+
+
+def _modes_observe() -> bool:
+    """Whether modes are active in which no replay runs."""
+    return _C.is_anomaly_enabled() or bool(_C._torch_function_modes())
+
+
+def _why_not(replay: Any) -> str:
+    """Why a replay did not run a call."""
+    changed = replay.difference()
+    if changed:
+        return f"{changed} changes between calls"
+    return "arguments, tensors or modes change between calls"
 
 
 def _saves_memory(replay: Any) -> bool:
