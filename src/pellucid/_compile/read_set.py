@@ -499,7 +499,8 @@ class Reads:
         own = found.__dict__
         self.entries.append(("dict", own))
         for name, value in own.items():
-            if name in self._names or name.startswith("_"):
+            is_read = name.startswith("_") and not _is_special(name)  # perhaps by C
+            if is_read or name in self._names:
                 self._waiting.append(value)
 
     def _reach_all_that_ran(self) -> None:
@@ -534,7 +535,7 @@ def _is_plain(found: Any) -> bool:
 
 
 def _is_ours(found: Any) -> bool:
-    return str(found.__module__).partition(".")[0] == "pellucid"
+    return str(found.__module__).partition(".")[0] in ("pellucid", "pellucid_compiler")
 
 
 def _is_special(name: str) -> bool:
