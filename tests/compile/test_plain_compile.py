@@ -614,6 +614,42 @@ def test_replays_that_never_pay_are_sought_rarely(monkeypatch):
     assert len(seen) < 60
 
 
+def test_a_replay_that_never_ran_is_not_sought_again_and_again(monkeypatch):
+    seen = analysed(monkeypatch)
+
+    @functools.partial(torch.compile, options={"replay": "always"})
+    def step(x):
+        return some_ops(x)
+
+    with CONTEXTS["saved tensors"]():
+        for _ in range(600):
+            step(torch.ones(3))
+    assert not runs_of(step)
+    assert len(seen) < 60
+
+
+@pytest.mark.parametrize("replay", ["faster", "always"])
+@pytest.mark.parametrize("around", ["function mode", "anomaly", "default device"])
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_is_analysed_in_modes_without_replays(around, replay, monkeypatch):
+    seen = analysed(monkeypatch)
+    step = torch.compile(some_ops, options={"replay": replay})
+    with CONTEXTS[around]():
+        for _ in range(200):
+            step(torch.ones(3))
+    assert not seen
+    assert not runs_of(step)
+
+
+@pytest.mark.parametrize("calls", range(1, 24))
+def test_a_function_mode_sees_the_calls_of_a_trial(calls, monkeypatch):
+    step = torch.compile(some_ops)
+    for _ in range(calls):
+        step(torch.ones(3))
+    with Doubles():
+        assert torch.equal(step(torch.ones(3)), some_ops(torch.ones(3)))
+
+
 def test_two_states_in_turn_have_a_replay_each():
     program = Program("inference", compiles=True)
     x = torch.ones(4, 8)

@@ -10,8 +10,12 @@ import builtins
 import collections
 import functools
 import gc
+import io
 import itertools
+import operator
+import pathlib
 import sys
+import tempfile
 import types
 
 import pytest
@@ -389,6 +393,192 @@ def other_elements_of_a_weight():
     return lambda x: some_ops(x) * weight[1], lambda: setattr(weight, "data", whole[3:])
 
 
+def nested(scale=2.0):
+    """An object, and a change of an attribute of its attribute."""
+    thing = Thing(inner=Thing(scale=scale))
+    return thing, lambda: setattr(thing.inner, "scale", 3.0)
+
+
+@refused
+def a_position_of_a_class_pattern():
+    thing, change = nested()
+
+    class Pair(Thing):
+        __match_args__ = ("inner",)
+
+    thing.__class__ = Pair
+
+    def function(x):
+        match thing:
+            case Pair(inner):
+                return some_ops(x) * inner.scale
+
+    return function, change
+
+
+@refused
+def a_keyword_of_a_class_pattern():
+    thing, change = nested()
+
+    def function(x):
+        match thing:
+            case Thing(inner=part):
+                return some_ops(x) * part.scale
+
+    return function, change
+
+
+@refused
+def a_getter_of_attributes():
+    thing, change = nested()
+    path = "inner.scale"
+    return lambda x: some_ops(x) * operator.attrgetter(path)(thing), change
+
+
+@refused
+def a_getter_by_another_name():
+    thing, change = nested()
+    get, name = getattr, ["inner", "scale"]
+    return lambda x: some_ops(x) * get(get(thing, name[0]), name[1]), change
+
+
+@refused
+def attributes_in_a_format():
+    thing, change = nested()
+    form = "{0.inner.scale}"
+    return lambda x: some_ops(x) * float(form.format(thing)), change
+
+
+@refused
+def a_name_of_a_module_that_is_computed():
+    module, kind = types.ModuleType("module"), "fast"
+
+    def function(x):
+        return some_ops(x) * (3.0 if hasattr(module, "use_" + kind) else 2.0)
+
+    return function, lambda: setattr(module, "use_fast", True)
+
+
+@case
+def a_name_of_a_function():
+    def helper():
+        return 0
+
+    def function(x):
+        return some_ops(x) * len(f"{helper.__name__} {helper!r}")
+
+    return function, lambda: setattr(helper, "__name__", "other")
+
+
+@case
+def a_name_of_a_class():
+    class Other:
+        pass
+
+    def function(x):
+        return some_ops(x) * len(f"{Other.__name__} {Other}")
+
+    return function, lambda: setattr(Other, "__name__", "a longer name")
+
+
+@refused
+def a_docstring():
+    def helper():
+        "ab"
+
+    def function(x):
+        return some_ops(x) * len(helper.__doc__)
+
+    return function, lambda: setattr(helper, "__doc__", "abc")
+
+
+@refused
+def annotations_of_a_function():
+    def helper(scale: 2.0):
+        pass
+
+    def function(x):
+        return some_ops(x) * helper.__annotations__["scale"]
+
+    return function, lambda: helper.__annotations__.update(scale=3.0)
+
+
+@refused
+def annotations_of_a_class():
+    thing, change = nested()
+
+    class Typed:
+        __annotations__ = {"thing": thing}
+
+    def function(x):
+        return some_ops(x) * Typed.__annotations__["thing"].inner.scale
+
+    return function, change
+
+
+@refused
+def the_cell_of_another_function():
+    scale = 2.0
+
+    def change():
+        nonlocal scale
+        scale = 3.0
+
+    def helper():
+        return scale
+
+    def function(x):
+        return some_ops(x) * helper.__closure__[0].cell_contents
+
+    return function, change
+
+
+@refused
+def what_an_iterator_of_a_class_of_c_reads():
+    path = pathlib.Path(tempfile.mkstemp()[1])
+    path.write_text("2.0")
+
+    def function(x):
+        with io.FileIO(path) as lines:
+            for line in lines:
+                x = some_ops(x) * float(line)
+        return x
+
+    return function, lambda: path.write_text("3.0"), path.unlink
+
+
+@refused
+def what_a_subclass_of_a_class_of_c_reads():
+    path = pathlib.Path(tempfile.mkstemp()[1])
+    path.write_text("2.0")
+
+    class File(io.FileIO):
+        pass
+
+    def function(x):
+        with File(path) as lines:
+            for line in lines:
+                x = some_ops(x) * float(line)
+        return x
+
+    return function, lambda: path.write_text("3.0"), path.unlink
+
+
+@case
+def a_method_of_tensors():
+    tanh = torch.Tensor.tanh
+
+    def function(x):
+        for _ in range(8):
+            x = x.tanh()
+        return x
+
+    def change():
+        torch.Tensor.tanh = lambda tensor: tensor * 2
+
+    return function, change, lambda: setattr(torch.Tensor, "tanh", tanh)
+
+
 def results_of(make, *, compiles):
     """The results of calls before and after the change, and the number of replays."""
     function, change, *undo = make()
@@ -529,15 +719,46 @@ def test_what_handles_an_error_is_run():
     assert state.tolist() == [19.0] * 3
 
 
-def test_functions_of_c_that_are_called_by_others_run(capsys):
+class Mapped:
+    call = print.__call__
+
+
+BY_PRINT = {"key": print}
+SLOT, METHOD = type(print).__call__, types.MethodType(print, "seen")
+ALIAS = types.GenericAlias(map, int)
+HIDDEN_CALLS = {
+    "map": lambda: list(map(print, ["seen"])),
+    "map by another name": lambda apply=map: list(apply(print, ["seen"])),
+    "call": lambda: operator.call(print, "seen"),
+    "sort": lambda: sorted(["seen"], key=print, reverse=True),
+    "sort of a list": lambda: ["seen"].sort(key=print),
+    "sort with a dict": lambda: sorted(["seen"], **BY_PRINT),
+    "most": lambda most=max: most(["seen"], key=print),
+    "iterator": lambda: next(iter(lambda: print("seen"), 1)),
+    "iterator of C": lambda: next(iter(functools.partial(print, "seen"), 1)),
+    "slot": lambda call=print.__call__: call("seen"),
+    "slot of the type": lambda call=SLOT: call(print, "seen"),
+    "slot of a class": lambda: Mapped.call("seen"),
+    "slot by name": lambda: print.__call__("seen"),
+    "method": lambda call=METHOD, none=(): call(*none),
+    "class of a generic": lambda apply=ALIAS: list(apply(print, ["seen"])),
+    "default": lambda: collections.defaultdict(lambda: 1, a=print("seen"))["b"],
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN_CALLS)
+def test_functions_of_c_that_are_called_by_others_run(name, capsys):
+    call = HIDDEN_CALLS[name]
+
     @compiled
     def function(x):
-        list(map(print, ["seen"]))
+        call()
         return some_ops(x)
 
     for _ in range(12):
         function(torch.ones(3))
     assert capsys.readouterr().out.count("seen") == 12
+    assert runs_of(function) == 0
 
 
 def test_finalizers_of_garbage_are_no_part_of_a_call():
