@@ -459,6 +459,29 @@ def a_name_of_a_module_that_is_computed():
     return function, lambda: setattr(module, "use_fast", True)
 
 
+@refused
+def a_name_of_a_module_or_a_constant():
+    module, name = types.ModuleType("module"), "".join(["a", "b"])
+
+    def function(x):
+        return some_ops(x) * (3.0 if hasattr(module, name or "c") else 2.0)
+
+    return function, lambda: setattr(module, "ab", True)
+
+
+@case
+def an_iterator_of_a_list():
+    scales = [2.0]
+    return lambda x: some_ops(x) * next(iter(scales)), lambda: scales.insert(0, 3.0)
+
+
+@refused
+def a_function_of_c_that_reads_a_module():
+    module = types.ModuleType("module")
+    module.__getattr__ = {"scale": 2.0}.get
+    return lambda x: some_ops(x) * module.scale, lambda: setattr(module, "scale", 3.0)
+
+
 @case
 def a_name_of_a_function():
     def helper():

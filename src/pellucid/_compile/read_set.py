@@ -41,10 +41,12 @@ _PURE_FUNCTIONS: Final = frozenset(
         *("round", "sorted", "sum"),
     )
 )
-# Of these, functions that call an argument or read attributes by computed names: only
-# the package may call them. Others are seen by their arguments.
-_OF_THE_PACKAGE: Final = frozenset(("call", "format", "format_map", "getattr", "iter"))
+# Of pure functions, those that call an argument or read attributes by computed names:
+# only the package may call them. These, and `hasattr` and `iter`, are functions of
+# modules or methods of these types.
+_OF_THE_PACKAGE: Final = frozenset(("call", "format", "format_map", "getattr"))
 _SORT: Final = frozenset(("max", "min", "sort", "sorted"))
+_OWNERS: Final = (types.ModuleType, str, list)
 _PURE_METHODS: Final = (
     *(dict, list, set, tuple, str, int),
     *(float, bool, complex, slice, range, types.MappingProxyType),
@@ -100,7 +102,7 @@ _SPECIAL_NAMES: Final = frozenset(
     f"__{name.strip('_')}__" for name in operator.__all__ if name != "call"
 ) | frozenset(
     (
-        *("__class__", "__enter__", "__exit__", "__getattr__", "__init__"),
+        *("__enter__", "__exit__", "__getattr__", "__init__"),
         *("__iter__", "__len__", "__name__", "__next__", "__qualname__"),
         *("__setattr__", "__delattr__", "__repr__", "__str__", "__format__"),
     )
@@ -110,7 +112,7 @@ _SPECIAL_NAMES: Final = frozenset(
 _PURE_TYPES: Final = (
     *(object, type, super, bool, int, float, complex, str, bytes, list, tuple, dict),
     *(set, frozenset, range, slice, zip, enumerate, reversed, type(None)),
-    *(collections.OrderedDict, collections.deque),
+    *(collections.OrderedDict, collections.deque, types.GenericAlias),
 )
 _IMMUTABLE: Final = (
     *(type(None), object),
@@ -216,27 +218,25 @@ def _is_visible(function: Any, frame: types.FrameType) -> bool:
     """Whether a pure function that the program calls in ``frame`` calls none of its
     arguments, and reads attributes only by names in the code.
     """
-    owner, name = function.__self__, function.__name__
-    if not isinstance(owner, (types.ModuleType, str, list)) or not (
-        name == "hasattr" or name in _OF_THE_PACKAGE or name in _SORT
-    ):
-        return True
-    if str(getattr(function, "__module__", None)).startswith("pellucid"):
+    name = function.__name__
+    if not isinstance(function.__self__, _OWNERS) or _is_ours(function):
         return True
     if name in _OF_THE_PACKAGE:
         return False
-    before = [
-        i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti
-    ]
+    if name not in ("hasattr", "iter", *_SORT):
+        return True
+    instructions = dis.get_instructions(frame.f_code)
+    before = [i for i in instructions if i.offset <= frame.f_lasti]
     call = before.pop()
-    while before[-1].opname in ("PRECALL", "CACHE") and not before[-1].is_jump_target:
-        before.pop()
-    if call.opname != "CALL" or call.is_jump_target or before[-1].is_jump_target:
+    number = max(k for k, i in enumerate(before) if i.opname != "PRECALL")
+    last = before[number]
+    if call.opname != "CALL" or any(i.is_jump_target for i in (*before[number:], call)):
         return False
     if name == "hasattr":
-        return before[-1].opname == "LOAD_CONST"
-    named = before[-1].opname == "KW_NAMES"
-    return not named or "key" not in frame.f_code.co_consts[before[-1].arg]
+        return last.opname == "LOAD_CONST"
+    if name == "iter":
+        return call.arg == 1
+    return last.opname != "KW_NAMES" or "key" not in frame.f_code.co_consts[last.arg]
 
 
 def is_own(code: types.CodeType) -> bool:
@@ -456,6 +456,7 @@ class Reads:
 
     def _visit_module(self, module: types.ModuleType) -> None:
         namespace = vars(module)
+        self._check_descriptor(namespace.get("__getattr__"))
         self._visit_names(namespace, self._names, self._user_names)
         if type(module) is not types.ModuleType:
             self._waiting.append(type(module))
