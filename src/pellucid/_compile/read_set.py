@@ -96,14 +96,14 @@ _REFUSED_NAMES: Final = (
         if isinstance(value, types.GetSetDescriptorType)
     )
 ) - _TENSOR_ATTRIBUTES
-# Special attributes that the program may name: others may lead to objects, or to calls,
+# Special attributes that the program may name, besides tensor queries: others may lead to objects, or to calls,
 # that are not observed.
 _SPECIAL_NAMES: Final = frozenset(
     f"__{name.strip('_')}__" for name in operator.__all__ if name != "call"
 ) | frozenset(
     (
         *("__enter__", "__exit__", "__getattr__", "__init__"),
-        *("__iter__", "__len__", "__name__", "__next__", "__qualname__"),
+        *("__iter__", "__name__", "__next__", "__qualname__"),
         *("__setattr__", "__delattr__", "__repr__", "__str__", "__format__"),
     )
 )
@@ -113,6 +113,7 @@ _PURE_TYPES: Final = (
     *(object, type, super, bool, int, float, complex, str, bytes, list, tuple, dict),
     *(set, frozenset, range, slice, zip, enumerate, reversed, type(None)),
     *(collections.OrderedDict, collections.deque, types.GenericAlias),
+    types.ModuleType,
 )
 _IMMUTABLE: Final = (
     *(type(None), object),
@@ -236,7 +237,9 @@ def _is_visible(function: Any, frame: types.FrameType) -> bool:
         return last.opname == "LOAD_CONST"
     if name == "iter":
         return call.arg == 1
-    return last.opname != "KW_NAMES" or "key" not in frame.f_code.co_consts[last.arg]
+    return (
+        last.opname != "KW_NAMES" or "key" not in frame.f_code.co_consts[last.arg or 0]
+    )
 
 
 def is_own(code: types.CodeType) -> bool:
@@ -317,7 +320,7 @@ class Reads:
         if is_own(code):
             return
         refused = _REFUSED_NAMES.intersection(code.co_names)
-        refused |= set(filter(_is_special, code.co_names)) - _SPECIAL_NAMES
+        refused |= set(filter(_is_special, code.co_names)) - _SPECIAL_NAMES - QUERIES
         if refused:
             raise Unreadable(f"{code.co_qualname} reads {min(refused)}")
         if any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code)):
