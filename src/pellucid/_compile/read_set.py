@@ -96,8 +96,8 @@ _REFUSED_NAMES: Final = (
         if isinstance(value, types.GetSetDescriptorType)
     )
 ) - _TENSOR_ATTRIBUTES
-# Special attributes that the program may name, besides tensor queries: others may lead to objects, or to calls,
-# that are not observed.
+# Special attributes that the program may name, besides tensor queries: others may lead
+# to objects, or to calls, that are not observed.
 _SPECIAL_NAMES: Final = frozenset(
     f"__{name.strip('_')}__" for name in operator.__all__ if name != "call"
 ) | frozenset(
