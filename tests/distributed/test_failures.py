@@ -228,8 +228,15 @@ def test_an_absent_transport_says_what_is_needed(chosen, pattern, monkeypatch):
     assert not dist.is_initialized()
 
 
-def test_a_rank_beyond_the_world_is_refused_before_it_waits():
-    with pytest.raises(ValueError, match="rank 5 is not below world_size 2"):
-        dist.init_process_group(
-            "gloo", init_method="tcp://127.0.0.1:9", rank=5, world_size=2
-        )
+@pytest.mark.parametrize("rank", [-1, 5])
+def test_a_rank_that_the_world_lacks_is_refused_before_it_waits(rank, monkeypatch):
+    values = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_PORT": 9}
+    for name, value in {**values, "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(ValueError, match=f"rank is {rank}, world_size 2"):
+        dist.init_process_group("gloo")
+
+
+def test_a_rank_that_a_store_lacks_is_refused():
+    with pytest.raises(ValueError, match="rank is 5, world_size 2"):
+        dist.init_process_group(store=dist.HashStore(), rank=5, world_size=2)
