@@ -145,20 +145,19 @@ class GlooLinks(ReadLinks):
         with self._sending, contextlib.suppress(OSError):
             self._call("send", peer, _FRAMED, _memory(framed), len(framed), True)
             if is_large:
-                self._held.append(last)
                 memory = _memory(last), len(last)
                 count = self._call("send", peer, _LARGE, *memory, False)
+                self._held.append(last)
                 while len(self._held) > count:
                     self._held.popleft()
 
     def flush(self, end: float) -> None:
         """Waits until all messages have been sent."""
-        if not self._held:
-            return
         if not self._call("flush", max(int(1000 * (end - time.monotonic())), 0)):
             raise Failure("timed out", self._peers)
         with self._sending:
-            self._held.clear()
+            if self._call("flush", 0):  # no other thread has sent more since
+                self._held.clear()
 
     def _end(self) -> None:
         self._call("drain", 2000)
