@@ -101,7 +101,8 @@ class Program:
 
 
 def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> None:
-    channel.close()
+    with contextlib.suppress(ConnectionError):  # the process has ended
+        channel.close()
     process.wait()
     errors.close()
 
