@@ -182,3 +182,40 @@ def test_positions_are_those_of_indices():
     seen.stop()
     (padded,) = seen.padded
     assert padded.longest == 8 and padded.names == () and padded.is_declared
+
+
+def test_why_programs_cannot_be_started_is_said(tmp_path, monkeypatch):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no such module >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(RuntimeError, match=r"starts a\.py has ended:\nno such module"):
+        Program("a.py", []).run("time")
+
+
+def test_an_import_that_exits_ends_the_program_only(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import numpy.f2py.__main__\n")
+    assert Program(str(script), []).run("time")["seconds"] > 0
+
+
+def test_what_a_program_has_started_ends_with_it_at_the_limit(tmp_path):
+    script, noted = tmp_path / "script.py", tmp_path / "process"
+    script.write_text(
+        "import subprocess\nstarted = subprocess.Popen(['sleep', '99'])\n"
+        f"open({str(noted)!r}, 'w').write(str(started.pid))\nstarted.wait()\n"
+    )
+    with pytest.raises(RuntimeError, match=r"took 3\.0 s"):
+        Program(str(script), []).run("time", seconds=3.0)
+    end = time.monotonic() + 9
+    while is_running(int(noted.read_text())) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not is_running(int(noted.read_text()))
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -8,12 +8,16 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
+from unittest import mock
 
 import pytest
 
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed._transport import gloo
+from pellucid.distributed._transport.messages import DIRECT_BYTES
+from pellucid.distributed._transport.read_links import ReadLinks
 from tests.distributed.ranks import exit_code_of, run_ranks
 
 
@@ -228,8 +232,54 @@ def test_an_absent_transport_says_what_is_needed(chosen, pattern, monkeypatch):
     assert not dist.is_initialized()
 
 
-def test_a_rank_beyond_the_world_is_refused_before_it_waits():
-    with pytest.raises(ValueError, match="rank 5 is not below world_size 2"):
-        dist.init_process_group(
-            "gloo", init_method="tcp://127.0.0.1:9", rank=5, world_size=2
-        )
+@pytest.mark.parametrize("rank", [-1, 5])
+def test_a_rank_that_the_world_lacks_is_refused_before_it_waits(rank, monkeypatch):
+    values = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_PORT": 9}
+    for name, value in {**values, "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(ValueError, match=f"rank is {rank}, world_size 2"):
+        dist.init_process_group("gloo")
+
+
+def test_a_rank_that_a_store_lacks_is_refused():
+    with pytest.raises(ValueError, match="rank is 5, world_size 2"):
+        dist.init_process_group(store=dist.HashStore(), rank=5, world_size=2)
+
+
+def test_what_a_thread_sends_while_another_flushes_is_held():
+    links, large = object.__new__(gloo.GlooLinks), bytearray(DIRECT_BYTES + 1)
+    links._sending, links._held, in_flight = threading.Lock(), deque(), []
+
+    def call(name, *arguments):
+        if name == "flush" and not in_flight:
+            links._put(1, b"", large)  # of another thread, as the flush returns
+            return True
+        if name == "send" and not arguments[-1]:
+            in_flight.append(arguments)
+        return len(in_flight) if name == "send" else not in_flight
+
+    links._call = call
+    links.flush(0.0)
+    assert list(links._held) == [large]
+
+
+def test_a_failed_send_releases_nothing_that_is_in_flight():
+    links, large = object.__new__(gloo.GlooLinks), bytearray(DIRECT_BYTES + 1)
+    links._sending, links._held = threading.Lock(), deque([large])
+    links._call = mock.Mock(side_effect=[1, OSError, 1, 2])
+    links._put(1, b"", bytearray(large))
+    links._put(2, b"", bytearray(large))
+    assert len(links._held) == 2 and links._held[0] is large
+
+
+def test_a_peer_is_gone_after_any_error_of_its_reader():
+    class Links(ReadLinks):
+        _put = _end = flush = None
+
+        def _receive(self, peer):
+            raise MemoryError
+
+    links = Links(0, 2, str, print)
+    with pytest.raises(MemoryError):
+        links._read(1)
+    assert links.losses() == {1: "ended"}

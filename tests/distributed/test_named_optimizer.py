@@ -1,5 +1,7 @@
 """``_NamedOptimizer``: states by names of parameters."""
 
+import copy
+
 import pytest
 
 import pellucid as torch
@@ -64,3 +66,18 @@ def test_what_does_not_fit_is_refused():
     fresh = _NamedOptimizer(dict(model.named_parameters()), torch.optim.Adam)
     with pytest.raises(ValueError, match="init_state"):
         fresh.load_state_dict(named.state_dict())
+
+
+def test_hooks_defaults_and_copies_are_of_the_wrapped_optimizer():
+    _, named = trained(torch.optim.Adam, lr=0.1)
+    assert named.defaults["lr"] == 0.1
+    steps = []
+    named.register_step_post_hook(lambda *_: steps.append(1))
+    named.step()
+    assert steps == [1]
+    copied = copy.deepcopy(named)
+    assert copied.param_groups is copied._optimizer.param_groups
+    weight = copied.named_parameters["0.weight"]
+    assert copied.state[weight]["step"] == 2 and weight not in named.state
+    with pytest.raises(AttributeError, match="no attribute 'rate'"):
+        named.rate  # noqa: B018

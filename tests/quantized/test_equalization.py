@@ -61,12 +61,16 @@ def test_fused_layers_are_equalized_by_their_first():
     assert torch.allclose(*equal)
 
 
-def test_a_constant_channel_of_the_second_layer_stays_finite():
-    first, second = nn.Linear(3, 2), nn.Linear(2, 4)
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_constant_channel_and_its_neighbour_stay(layer):
+    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    channel = model[0].weight[1] if layer == 0 else model[1].weight[:, 1]
     with torch.no_grad():
-        second.weight[:, 1] = 0.5
-    equalization.cross_layer_equalization(first, second)
-    assert torch.isfinite(second.weight).all() and torch.isfinite(first.weight).all()
+        channel.zero_()
+    first, second = model[0].weight[1].clone(), model[1].weight[:, 1].clone()
+    equalization.equalize(model, [["0", "1"]])
+    assert torch.equal(model[0].weight[1], first)
+    assert torch.equal(model[1].weight[:, 1], second)
 
 
 def test_modules_that_cannot_be_equalized_are_refused():

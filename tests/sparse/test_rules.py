@@ -226,3 +226,20 @@ def test_components_are_no_memory_to_resize():
     for write in (lambda x: x.resize_(5, 5), lambda x: x.set_()):
         with pytest.raises(NotImplementedError, match="no memory of its own"):
             write(torch.eye(2).to_sparse())
+
+
+@pytest.mark.parametrize(
+    ("target", "values", "options", "message"),
+    [
+        (torch.ones(2, dtype=torch.int64), [1.5], {}, "Float can't be cast"),
+        (torch.ones(2), [1.5 + 1j], {}, "ComplexFloat can't be cast"),
+        (torch.ones(2, dtype=torch.int64), [1], {"alpha": 0.5}, "must be an integer"),
+        (torch.ones(2, requires_grad=True), [1.5], {}, "add_: a leaf"),
+    ],
+)
+def test_a_dense_tensor_that_cannot_hold_the_sum_refuses(
+    target, values, options, message
+):
+    x = torch.sparse_coo_tensor([[1]], values, (2,))
+    with pytest.raises(RuntimeError, match=message):
+        target.add_(x, **options)

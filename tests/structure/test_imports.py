@@ -135,7 +135,7 @@ API = {
         *("nn/modules", "random", "utils/_pytree"),
     },
     "nn/utils": {"_functions", "func", "linalg", "nn", "nn/modules"},
-    "optim": {"_functions", "nn", "nn/modules", "sparse/_ops", "utils"},
+    "optim": {"_functions", "_package", "nn", "nn/modules", "sparse/_ops", "utils"},
     "amp": set(),
     "distributions": {"_functions", "linalg", "nn", "special"},
     # Quantization
@@ -254,6 +254,7 @@ API = {
             "_C/_runtime",
             "_functions",
             "_ops",
+            "_package",
             "amp",
             "autograd",
             "cuda",

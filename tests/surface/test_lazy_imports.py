@@ -102,6 +102,23 @@ def test_every_name_of_the_package_has_a_value():
     assert int(done.stdout) > 0
 
 
+def test_modules_of_pytorch_are_attributes_of_their_packages() -> None:
+    program = """
+from pellucid import run; run.install()
+import importlib, torch
+for place in PLACES:
+    found = eval(f"torch.{place}")
+    assert found is importlib.import_module(f"torch.{place}")
+    parent, _, name = place.rpartition(".")
+    assert name in dir(eval(f"torch.{parent}")), place
+    assert set(found.__dict__.get("__all__", ())) <= set(dir(found)), place
+""".replace("PLACES", repr(sorted(homes.HOMES)))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("place", sorted(homes.HOMES))
 def test_names_are_found_where_pytorch_defines_them(place: str) -> None:
     module = importlib.import_module(f"pellucid.{place}")

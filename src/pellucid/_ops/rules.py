@@ -46,11 +46,12 @@ def _refuse_memory(op: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-def _require_castable(found: Any, target: Any) -> None:
-    if not pellucid.can_cast(found.dtype, target.dtype):
+def require_castable(found: pellucid.dtype, target: pellucid.dtype) -> None:
+    """Refuses an in-place op whose result has a dtype that ``target`` cannot hold."""
+    if not pellucid.can_cast(found, target):
         raise RuntimeError(
-            f"result type {TYPE_NAMES[found.dtype]} can't be cast to the desired "
-            f"output type {TYPE_NAMES[target.dtype]}"
+            f"result type {TYPE_NAMES[found]} can't be cast to the desired "
+            f"output type {TYPE_NAMES[target]}"
         )
 
 
@@ -135,7 +136,7 @@ class Rules(Registry):
             if found is NotImplemented:
                 found = functional(*args, **kwargs)
             if not (place.is_out or found.dtype is target.dtype):
-                _require_castable(found, target)
+                require_castable(found.dtype, target.dtype)
             return write(target, found, op)
 
         return run

@@ -1,8 +1,9 @@
 """Names under the modules in which PyTorch defines them, where ours are in others.
 
 ``from torch.nn.modules.upsampling import Upsample``: PyTorch has a file per kind of
-layer, here several kinds share one. Modules that no file of ours defines are made when
-they are imported; a module of ours takes the names that it lacks by ``elsewhere``.
+layer, here several kinds share one. Packages call ``put_homes`` last, for the modules
+that no file of ours defines; a file of ours takes the names that it lacks by
+``elsewhere``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import ModuleType
 
 TYPE_CHECKING = False  # importing typing takes a fifth of the package's import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
 _PACKAGE = "pellucid"
@@ -85,29 +86,23 @@ def elsewhere(module: str) -> Callable[[str], Any]:
     return find
 
 
-class _HomeFinder:
-    """Finds the modules of the table that have no file. It is asked last."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: object = None
-    ) -> ModuleSpec | None:
-        package, _, place = name.partition(".")
-        if package != _PACKAGE or place not in HOMES:
-            return None
-        is_package = any(other.startswith(f"{place}.") for other in HOMES)
-        return ModuleSpec(name, self, is_package=is_package)  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        _, _, place = module.__name__.partition(".")
-        names = " ".join(HOMES[place].values()).split()
-        module.__doc__ = "Names that PyTorch defines in this module."
-        module.__all__ = names  # type: ignore[attr-defined]
-        module.__getattr__ = elsewhere(module.__name__)  # type: ignore[method-assign]
+def put_homes(namespace: dict[str, Any], package: str) -> None:
+    """Put the modules of the table that a package lacks into its namespace."""
+    for place, homes in HOMES.items():
+        parent, _, name = f"{_PACKAGE}.{place}".rpartition(".")
+        if parent == package and name not in namespace:
+            namespace[name] = _module_of(f"{package}.{name}", homes)
 
 
-def find_homes() -> None:
-    """Let the modules of the table be imported."""
-    sys.meta_path.append(_HomeFinder())
+def _module_of(full: str, homes: dict[str, str]) -> ModuleType:
+    """A module of names that are in others, and its submodules."""
+    made = sys.modules[full] = ModuleType(full, "Names that PyTorch defines here.")
+    names = " ".join(homes.values()).split()
+    made.__spec__ = ModuleSpec(full, None, is_package=not names)
+    made.__package__ = made.__spec__.parent
+    if not names:
+        made.__path__ = []
+    vars(made).update(__all__=names, __getattr__=elsewhere(full))
+    put_homes(vars(made), full)
+    made.__dir__ = lambda: sorted({*vars(made), *names})  # type: ignore[method-assign]
+    return made

@@ -8,7 +8,6 @@ take the names' places until then.
 
 from __future__ import annotations
 
-from pellucid._package.homes import find_homes
 from pellucid._package.lazy import LazyMethod, put_modules, put_values
 from pellucid._package.offers import (
     FUNCTIONS,
@@ -33,7 +32,6 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     put_values(vars(namespace["_C"]), OF_RUNTIME, overridable=False)
     for name, module in METHODS.items():
         setattr(tensor, name, LazyMethod(tensor, module, name))
-    find_homes()
 
 
 def take_offers(place: str, target: Any) -> None:

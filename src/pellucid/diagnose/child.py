@@ -147,7 +147,7 @@ def main() -> None:
     from pellucid import run
 
     run.install()
-    with contextlib.suppress(Exception):  # the run itself reports it
+    with contextlib.suppress(Exception, SystemExit):  # the run itself reports it
         _preload(script)
     request = _next_request(socket.socket(fileno=int(number)))
     if request is not None:
@@ -167,6 +167,7 @@ def _next_request(channel: socket.socket) -> dict[str, Any] | None:
             own = run_delay() - away
             process = os.fork()
             if not process:
+                os.setsid()  # its own processes end with it
                 return request
             status = _waited(process, request["limit"])
             away = run_delay()  # while it waited, the child's delay counts
@@ -177,14 +178,20 @@ def _next_request(channel: socket.socket) -> dict[str, Any] | None:
 def _waited(process: int, limit: float | None) -> int | None:
     """The exit status of a child; None if it took longer, and was ended."""
     end = float("inf") if limit is None else time.perf_counter() + limit
-    while time.perf_counter() < end:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(_POLL)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return None
+    done = 0
+    try:
+        while time.perf_counter() < end:
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(_POLL)
+        return None
+    finally:
+        if not done:  # also if this process is interrupted
+            with contextlib.suppress(ProcessLookupError):  # it has no session yet
+                os.killpg(process, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
 
 
 def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:

@@ -53,11 +53,12 @@ class Program:
             command = [sys.executable, "-m", "pellucid.diagnose.child"]
             command += [str(other.fileno()), self.script, *self.arguments]
             handed, nothing = (other.fileno(),), subprocess.DEVNULL
+            self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
             process = subprocess.Popen(
-                command, pass_fds=handed, stdout=nothing, stderr=nothing
+                command, pass_fds=handed, stdout=nothing, stderr=self._errors
             )
             channel = own.makefile("rw", encoding="utf-8")
-        weakref.finalize(self, _end, channel, process)
+        weakref.finalize(self, _end, channel, process, self._errors)
         return channel
 
     def run(
@@ -74,18 +75,24 @@ class Program:
             request = {"mode": mode, "patched": patched or {}, "limit": seconds}
             request["folder"] = folder
             reply: dict[str, Any] = {}
-            with contextlib.suppress(ConnectionError):  # the process did not start
+            with contextlib.suppress(ConnectionError):
                 print(json.dumps(request), file=self._channel, flush=True)
                 reply = json.loads(self._channel.readline() or "{}")
-            if reply.get("status", -1) is None:
+            if not reply:
+                self._errors.seek(0)
+                raise RuntimeError(
+                    f"the process that starts {self.script} has ended:\n"
+                    f"{self._errors.read()[-999:]}"
+                )
+            if reply["status"] is None:
                 raise RuntimeError(f"{self.script} took {seconds} s")
             output, errors, result = (
                 Path(folder, name) for name in ("output", "errors", "result")
             )
-            if reply.get("status") or not result.exists():
+            if reply["status"] or not result.exists():
                 said = errors.read_text() if errors.exists() else ""
                 raise RuntimeError(
-                    f"{self.script} ended with {reply.get('status')}:\n{said[-999:]}"
+                    f"{self.script} ended with {reply['status']}:\n{said[-999:]}"
                 )
             measured: dict[str, Any] = json.loads(result.read_text())
             wall = time.perf_counter() - begin
@@ -93,9 +100,11 @@ class Program:
             return {**measured, "away": away, "output": output.read_text()}
 
 
-def _end(channel: TextIO, process: subprocess.Popen[bytes]) -> None:
-    channel.close()
+def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> None:
+    with contextlib.suppress(ConnectionError):  # the process has ended
+        channel.close()
     process.wait()
+    errors.close()
 
 
 def measure(

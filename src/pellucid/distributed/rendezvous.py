@@ -60,6 +60,15 @@ def rendezvous(
     return _handlers[parts.scheme](url, rank=rank, world_size=size, **options)
 
 
+def check_rank(rank: int, world_size: int) -> None:
+    """Refuses a rank that the world does not have."""
+    if not 0 <= rank < world_size:
+        raise ValueError(
+            "rank must be at least 0 and less than world_size: rank is "
+            f"{rank}, world_size {world_size}"
+        )
+
+
 def _missing(scheme: str, what: str) -> ValueError:
     return ValueError(f"Error initializing torch.distributed using {scheme}://: {what}")
 
@@ -88,7 +97,7 @@ def _from_address(
     if rank < 0 or world_size < 0:
         raise _missing("tcp", "rank and world_size parameter missing")
     host, port = parts.hostname, parts.port
-    store = _tcp_store(host, port, world_size, rank == 0, False, timeout)
+    store = _tcp_store(host, port, world_size, rank, False, timeout)
     yield store, rank, world_size
 
 
@@ -140,11 +149,12 @@ def _master_port() -> int:
 
 
 def _tcp_store(
-    host: str, port: int, size: int, is_first: bool, has_agent: bool, timeout: timedelta
+    host: str, port: int, size: int, rank: int, has_agent: bool, timeout: timedelta
 ) -> TCPStore:
     """One store per process and address, reused by rebuilt groups."""
+    check_rank(rank, size)  # before it waits for the others
     if (host, port) not in _stores:
-        is_master = is_first and not has_agent
+        is_master = rank == 0 and not has_agent
         waits = not has_agent
         _stores[host, port] = TCPStore(host, port, size, is_master, timeout, waits)
     return _stores[host, port]
@@ -161,7 +171,7 @@ def _from_environment(
     size = _number(world_size, "WORLD_SIZE", _SIZES)
     host, port = _master_address(size), _master_port()
     has_agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    store: Store = _tcp_store(host, port, size, rank == 0, has_agent, timeout)
+    store: Store = _tcp_store(host, port, size, rank, has_agent, timeout)
     if has_agent:
         from pellucid.distributed._stores.prefix_store import PrefixStore
 

@@ -1,5 +1,6 @@
 """Optimizers and learning rate schedulers. Read ``optimizer.py`` first."""
 
+from pellucid._package.homes import put_homes as _put_homes
 from pellucid.optim import lr_scheduler, swa_utils
 from pellucid.optim._swapping import swap_in_optimizer_params_and_state
 from pellucid.optim.adagrad import Adadelta, Adagrad
@@ -34,3 +35,5 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+_put_homes(globals(), __name__)

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 import pellucid
+from pellucid._package.homes import put_homes as _put_homes
 from pellucid.utils._benchmark_fuzzer import (
     FuzzedParameter,
     FuzzedSparseTensor,
@@ -341,3 +342,6 @@ class Compare:
         in red, by terminal codes; of each row if ``rowwise``.
         """
         self._colored = "rows" if rowwise else "columns"
+
+
+_put_homes(globals(), __name__)

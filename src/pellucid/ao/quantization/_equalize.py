@@ -26,8 +26,6 @@ _supported_intrinsic_types = {
 }
 _all_supported_types = _supported_types | _supported_intrinsic_types
 
-_LEAST = 1e-9  # added to ranges that divide: a channel may be constant
-
 
 def _layer(module: Any) -> Any:
     """The layer that has the weight: the first one of a fused module."""
@@ -91,7 +89,7 @@ def cross_layer_equalization(
     module1: Any, module2: Any, output_axis: int = 0, input_axis: int = 1
 ) -> None:
     """Gives the output channels of the first module and the input channels of the
-    second the same ranges; their product stays.
+    second the same ranges; their product stays. Where one is constant, both stay.
     """
     modules = module1, module2
     if not all(type(each) in _all_supported_types for each in modules):
@@ -106,8 +104,9 @@ def cross_layer_equalization(
             f"the first module has {channels} output channels, the second {inputs} "
             "input channels: they must be equal"
         )
-    range_of_second = channel_range(second, input_axis) + _LEAST
-    scales = (channel_range(first, output_axis) / range_of_second).sqrt()
+    ratios = channel_range(first, output_axis) / channel_range(second, input_axis)
+    has_ranges = (ratios > 0) & ratios.isfinite()  # neither channel is constant
+    scales = ratios.where(has_ranges, 1).sqrt()
     inverse = scales.reciprocal()
     if has_bias(module1):
         set_module_bias(module1, (get_module_bias(module1) * inverse).detach())

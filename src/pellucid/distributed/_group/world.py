@@ -18,7 +18,7 @@ from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._stores.watched_store import WatchedStore
 from pellucid.distributed.constants import default_pg_timeout
-from pellucid.distributed.rendezvous import rendezvous
+from pellucid.distributed.rendezvous import check_rank, rendezvous
 
 Creator = Callable[..., Any]
 
@@ -312,8 +312,6 @@ def init_process_group(
     if timeout is not None and not isinstance(timeout, timedelta):
         raise ValueError(f"timeout must be a datetime.timedelta, not {timeout!r}")
     limit = timeout or default_pg_timeout
-    if world_size > 0:  # before it waits for the others
-        _check_rank(rank, world_size)
     name = _cpu_backend(backend or "undefined")
     if name == "mpi" and store is None and init_method is None:
         from pellucid.distributed._group.mpi import place_of_this_process
@@ -325,7 +323,7 @@ def init_process_group(
         store.set_timeout(limit)
     elif rank < 0 or world_size <= 0:
         raise ValueError("rank and world_size are needed with a store")
-    _check_rank(rank, world_size)
+    check_rank(rank, world_size)
     world.num_inits += 1
     world.store = PrefixStore(f"init_{world.num_inits}", store)
     own = PrefixStore("default_pg", world.store)
@@ -339,12 +337,6 @@ def init_process_group(
     )
     world.default._default_timeout = limit
     world.num_groups = 1
-
-
-def _check_rank(rank: int, world_size: int) -> None:
-    """Refuses a rank that is too large; one below 0 is not given."""
-    if rank >= world_size:
-        raise ValueError(f"rank {rank} is not below world_size {world_size}")
 
 
 def destroy_process_group(group: Any = None) -> None:

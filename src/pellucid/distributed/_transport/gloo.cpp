@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -64,7 +65,7 @@ class Links {
       data = sending.copy.data();
     }
     const std::lock_guard lock(mutex_);
-    if (is_stopped_) return num_uncopied_;
+    if (is_stopped_) throw std::runtime_error("the connections are closed");
     sending.buffer = context_->createUnboundBuffer(const_cast<char*>(data), nbytes);
     sending.buffer->send(peer, slot);
     num_uncopied_ += !is_copied;

@@ -28,6 +28,7 @@ from pellucid.distributed._transport.read_links import FRAME, ReadLinks
 _FRAMED, _LARGE = range(2)  # Gloo's slots
 _HEAD = struct.Struct(f"{FRAME.format}q")  # a frame, and the bytes that it carries
 _ADDRESS_BYTES = 192  # gloo::transport::Address::kMaxByteSize
+_CONNECT_SECONDS = 20.0  # once all have addresses: a rank that was killed never does
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # after the links
     "address": (c_int, c_char_p, c_int64),
     "connect": (c_int, c_char_p, c_int64),
@@ -91,7 +92,7 @@ class GlooLinks(ReadLinks):
         on_wait: Callable[[int], None],
     ) -> None:
         super().__init__(rank, size, where, on_wait)
-        self._library, limit = _library(), int(1000 * timeout)
+        self._library, limit = _library(), int(1000 * min(timeout, _CONNECT_SECONDS))
         self._links = self._library.pellucid_gloo_open(rank, size, host.encode(), limit)
         if not self._links:
             raise RuntimeError(self._error())
@@ -119,8 +120,10 @@ class GlooLinks(ReadLinks):
         for peer in self._peers:
             nbytes = self._call("address", peer, target, _ADDRESS_BYTES)
             store.set(f"gloo/{self._rank}/{peer}", target.raw[:nbytes])
-        for peer in self._peers:
-            address = store.get(f"gloo/{peer}/{self._rank}")
+        addresses = {
+            peer: store.get(f"gloo/{peer}/{self._rank}") for peer in self._peers
+        }
+        for peer, address in addresses.items():
             self._call("connect", peer, address, len(address))
 
     def _receive(self, peer: int) -> tuple[int, int, bytearray]:
@@ -145,20 +148,19 @@ class GlooLinks(ReadLinks):
         with self._sending, contextlib.suppress(OSError):
             self._call("send", peer, _FRAMED, _memory(framed), len(framed), True)
             if is_large:
-                self._held.append(last)
                 memory = _memory(last), len(last)
                 count = self._call("send", peer, _LARGE, *memory, False)
+                self._held.append(last)
                 while len(self._held) > count:
                     self._held.popleft()
 
     def flush(self, end: float) -> None:
         """Waits until all messages have been sent."""
-        if not self._held:
-            return
         if not self._call("flush", max(int(1000 * (end - time.monotonic())), 0)):
             raise Failure("timed out", self._peers)
         with self._sending:
-            self._held.clear()
+            if self._call("flush", 0):  # no other thread has sent more since
+                self._held.clear()
 
     def _end(self) -> None:
         self._call("drain", 2000)

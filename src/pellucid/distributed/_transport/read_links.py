@@ -63,23 +63,29 @@ class ReadLinks(Links):
 
     def _read(self, peer: int) -> None:
         cause = "ended"
-        with contextlib.suppress(OSError):
-            while True:
-                channel, number, data = self._receive(peer)
-                if channel == _QUESTION:
-                    self.post(peer, _ANSWER, 0, self._where().encode())
-                elif channel == _LEAVE:
-                    cause = "left"
-                    with self._changed:  # because of those that had ended
-                        for (lost,) in struct.iter_unpack("!q", data):
-                            self._gone.setdefault(lost, "ended")
-                else:
-                    with self._changed:
-                        self._inbox[peer, (channel, number)].append(data)
-                        self._changed.notify_all()
+        try:
+            with contextlib.suppress(OSError):
+                while True:
+                    if self._is_last(peer, *self._receive(peer)):
+                        cause = "left"
+        finally:
+            with self._changed:
+                self._gone[peer] = cause
+                self._changed.notify_all()
+
+    def _is_last(self, peer: int, channel: int, number: int, data: bytearray) -> bool:
+        """Handles a message; whether the peer leaves with it."""
+        if channel == _QUESTION:
+            self.post(peer, _ANSWER, 0, self._where().encode())
+            return False
         with self._changed:
-            self._gone[peer] = cause
+            if channel == _LEAVE:
+                for (lost,) in struct.iter_unpack("!q", data):  # why the peer leaves
+                    self._gone.setdefault(lost, "ended")
+                return True
+            self._inbox[peer, (channel, number)].append(data)
             self._changed.notify_all()
+        return False
 
     def post(self, peer: int, channel: int, number: int, *parts: Buffer) -> None:
         """Sends without waiting for the receiver."""

@@ -52,6 +52,18 @@ class _NamedOptimizer(Optimizer):
         self._optimizer = optimizer_class(given, *args, **kwargs)
         self.param_groups = self._optimizer.param_groups
 
+    def __getattr__(self, name: str) -> Any:
+        """The wrapped optimizer's defaults and hooks."""
+        if name == "_optimizer":  # while a copy is made
+            raise AttributeError(name)
+        return getattr(self._optimizer, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def _names_of(self, groups: Collection[Mapping[str, Any]]) -> list[str]:
         names = {id(value): name for name, value in self.named_parameters.items()}
         listed = [value for group in groups for value in group["params"]]

@@ -1,5 +1,6 @@
 """The layers, by family; ``pellucid.nn`` re-exports them."""
 
+from pellucid._package.homes import put_homes as _put_homes
 from pellucid.nn.modules.activation import (
     CELU,
     ELU,
@@ -373,3 +374,5 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+_put_homes(globals(), __name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._ops.rules import require_castable
 from pellucid.sparse._ops import pointwise
 from pellucid.sparse._ops.construct import without_elements
 from pellucid.sparse._ops.conversions import as_grid, convert
@@ -23,7 +24,7 @@ from pellucid.sparse._ops.parts import (
 )
 from pellucid.sparse._ops.patterns import coalesced, keys_of, product_of
 from pellucid.sparse._ops.rules import RULES
-from pellucid.sparse._ops.writes import write
+from pellucid.sparse._ops.writes import refuse_leaf, write
 
 
 def _copied(parts: Parts, values: Tensor) -> Tensor:
@@ -206,6 +207,7 @@ def _dense_plus(dense: Tensor, sparse: Tensor, op: Any, alpha: Any) -> Tensor:
     keys, values, shape = rows
     sign = -alpha if op._schema.name.endswith("sub") else alpha
     common = pellucid.result_type(dense, values)
+    _check_alpha(common, alpha)
     whole = dense.reshape(shape).to(common)
     return whole.index_add(0, keys, values.to(common), alpha=sign).reshape(dense.shape)
 
@@ -248,12 +250,26 @@ def add_rows(dense: Tensor, sparse: Tensor, alpha: Any) -> bool:
     return True
 
 
+def _check_alpha(common: pellucid.dtype, alpha: Any) -> None:
+    if isinstance(alpha, float) and not (common.is_floating_point or common.is_complex):
+        raise RuntimeError(
+            "the argument 'alpha' of integer tensors must be an integer, not the float "
+            f"{alpha}"
+        )
+
+
 def _sum_in_place(functional: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    name = f"{functional.__name__}_"
+
     def run(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-        is_dense = not is_sparse(self) and is_sparse(other)
-        if is_dense and add_rows(self, other, sign * alpha):
-            return self
-        return write(self, functional(self, other, alpha=alpha), functional.__name__)
+        if not is_sparse(self) and is_sparse(other):
+            refuse_leaf(self, name)
+            common = pellucid.result_type(self, other)
+            require_castable(common, self.dtype)
+            _check_alpha(common, alpha)
+            if add_rows(self, other, sign * alpha):
+                return self
+        return write(self, functional(self, other, alpha=alpha), name)
 
     return run
 

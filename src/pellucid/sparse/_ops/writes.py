@@ -9,14 +9,20 @@ from pellucid import _C
 from pellucid.sparse._ops.parts import is_sparse
 
 
+def refuse_leaf(target: Any, name: str) -> None:
+    """Refuses a write to a leaf whose gradient is recorded."""
+    if target.requires_grad and target.is_leaf and pellucid.is_grad_enabled():
+        raise RuntimeError(
+            f"{name}: a leaf Variable that requires grad is being used in an in-place "
+            "operation. Write under torch.no_grad(), or to a clone."
+        )
+
+
 def write(target: Any, result: Any, name: str) -> Any:
     """Replaces the elements of ``target`` by those of ``result``."""
     if not is_sparse(target):
         return target.copy_(result.to_dense() if is_sparse(result) else result)
-    if target.requires_grad and target.is_leaf and pellucid.is_grad_enabled():
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
-        )
+    refuse_leaf(target, name)
     if result.requires_grad and pellucid.is_grad_enabled():
         raise NotImplementedError(
             f"{name}: writes to a sparse tensor are not recorded for gradients; use "
