@@ -404,7 +404,9 @@ PyObject* run_alone(PyObject* self, PyObject* given) {
 PyObject* difference(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     ReplayObject& known = *as_replay(self);
-    if (!known.reads) return checked(PyUnicode_FromString("an object that was replaced"));
+    if (!known.replay) return checked(PyUnicode_FromString("an object that was replaced"));
+    const BusyScope busy(known);
+    if (!busy.is_begun()) return checked(PyUnicode_FromString("a replay in progress"));
     return known.reads->holds() ? none() : checked(PyUnicode_FromString(known.reads->difference().c_str()));
   });
 }
@@ -420,10 +422,16 @@ PyObject* drop_replaced(PyObject* self, PyObject*) {
   });
 }
 
+Replay& undropped(PyObject* object) {
+  if (!PyObject_TypeCheck(object, &replay_type)) raise(ErrorKind::Type, "needs a replay");
+  const auto& replay = as_replay(object)->replay;
+  if (!replay) raise(ErrorKind::Runtime, "the replay has dropped its actions, because an object was replaced");
+  return *replay;
+}
+
 // replay.same_as(other): whether both have the same actions on the same tensors.
 PyObject* same_as(PyObject* self, PyObject* other) {
-  return guarded(
-      [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
+  return guarded([&] { return PyBool_FromLong(undropped(self).recipe().same_as(undropped(other).recipe())); });
 }
 
 // replay.facts(): (ops, actions, compared objects, runs, joined ops, bytes of their block); only runs if it was dropped
@@ -449,7 +457,7 @@ PyObject* recompute(PyObject* self, PyObject* budget) {
     ReplayObject& known = *as_replay(self);
     const double bytes = PyFloat_AsDouble(budget);
     if (PyErr_Occurred()) return nullptr;
-    known.recomputed = known.replay->recompute({.bytes = bytes});
+    known.recomputed = undropped(self).recompute({.bytes = bytes});
     return none();
   });
 }
