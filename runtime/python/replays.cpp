@@ -119,7 +119,8 @@ class Outputs {
     if (is_tensor(object)) return describe_tensor(object);
     const bool is_container = PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
     if (known_.contains(object)) return existing(object);
-    if (is_container && !containers_.insert(object).second) capture_.fail("the call returns a container twice");
+    const bool is_mutable = PyList_CheckExact(object) || PyDict_CheckExact(object);
+    if (is_mutable && !containers_.insert(object).second) capture_.fail("the call returns a list or dict twice");
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       Output output{PyTuple_CheckExact(object) ? Output::Kind::Tuple : Output::Kind::List};
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k)
@@ -200,7 +201,7 @@ class Outputs {
 
   Begun& begun_;
   Capture& capture_;
-  std::unordered_set<PyObject*> known_, containers_;
+  std::unordered_set<PyObject*> known_, containers_;  // of the latter: lists and dicts, whose identity matters
 };
 
 // Fails the capture unless every tensor that gets a gradient is in `held`, is a result, or does not outlive the call.

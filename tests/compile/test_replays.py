@@ -245,3 +245,17 @@ def test_a_dropped_replay_says_so():
             call()
     with pytest.raises(TypeError, match="replay"):
         other.same_as(state)
+
+
+def test_a_tuple_may_be_returned_twice():
+    def twice(x):
+        y = torch.tanh(x)
+        for _ in range(6):
+            y = torch.tanh(y) * 2 + 1
+        pair = (y, ())
+        return pair, pair, ()
+
+    function, x = compiled(twice), torch.ones(3)
+    for _ in range(8):
+        assert function(x)[1][0].equal(twice(x)[0][0])
+    assert runs_of(function)
