@@ -1,7 +1,6 @@
 #include "python/replays.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -55,7 +54,7 @@ struct ReplayObject {
   Output output;
   record::Recomputed recomputed;
   long long runs;
-  uint32_t misses;  // calls whose read set was another one
+  uint32_t misses;  // calls since the last run that had another read set or that another replay ran
 };
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
@@ -117,7 +116,6 @@ class Outputs {
 
   Output describe(PyObject* object) {
     if (is_tensor(object)) return describe_tensor(object);
-    const bool is_container = PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
     if (known_.contains(object)) return existing(object);
     const bool is_mutable = PyList_CheckExact(object) || PyDict_CheckExact(object);
     if (is_mutable && !containers_.insert(object).second) capture_.fail("the call returns a list or dict twice");
@@ -320,6 +318,7 @@ PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* c
     return nullptr;
   }
   ++self.runs;
+  self.misses = 0;
   std::vector<Object> made;
   std::vector<PyObject*> pointers;
   for (const MadeResult& result : self.made) {
@@ -345,6 +344,24 @@ int clear(PyObject* object) {
 // A replay, which is busy, does not extend the lives of objects that the program has replaced.
 void drop_if_replaced(ReplayObject& self) {
   if (!self.reads->holds_objects()) clear(reinterpret_cast<PyObject*>(&self));
+}
+
+// A program may alternate between two objects, so they count as replaced only after a while: 64 to 128 calls. The
+// replay is busy.
+constexpr uint32_t kPatience = 64;
+void count_misses(ReplayObject& self, uint32_t count) {
+  const uint32_t before = std::exchange(self.misses, self.misses + count);
+  if (before >= kPatience && before / kPatience != self.misses / kPatience) drop_if_replaced(self);
+}
+
+// Once in kPatience runs of one replay.
+void count_misses_of_others(PyObject* replays, const ReplayObject& used) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
+    ReplayObject& other = *as_replay(PyTuple_GET_ITEM(replays, k));
+    if (&other == &used || !other.replay) continue;
+    const BusyScope busy(other);
+    if (busy.is_begun()) count_misses(other, kPatience);
+  }
 }
 
 // Whether a call names the same arguments in the same order.
@@ -380,10 +397,7 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
   const BusyScope busy(self);
   if (!busy.is_begun()) return nullptr;
   if (!self.reads->holds()) {
-    // Looks for replaced objects ever more rarely: a program may alternate between two states.
-    constexpr uint32_t kLongest = 1024;
-    if (const uint32_t misses = ++self.misses; std::has_single_bit(misses) || misses % kLongest == 0)
-      drop_if_replaced(self);
+    count_misses(self, 1);
     return nullptr;
   }
   return run(self, args, {tensors, num_tensors});
@@ -559,7 +573,11 @@ PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count
     if (keywords) count += PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
       ReplayObject& replay = *as_replay(PyTuple_GET_ITEM(replays, k));
-      if (PyObject* result = try_replay(replay, args, count, keywords)) return result;
+      Object result = Object::steal(try_replay(replay, args, count, keywords));
+      if (!result) continue;
+      if (replay.runs % kPatience == 0) [[unlikely]]
+        count_misses_of_others(replays, replay);
+      return result.leak();
     }
     return nullptr;
   });
