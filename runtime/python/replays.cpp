@@ -346,7 +346,7 @@ void drop_if_replaced(ReplayObject& self) {
   if (!self.reads->holds_objects()) clear(reinterpret_cast<PyObject*>(&self));
 }
 
-// A program may alternate between two objects, so they count as replaced only after a while: 64 to 128 calls. The
+// A program may alternate between two objects, so they count as replaced only after a while: 64 to 192 calls. The
 // replay is busy.
 constexpr uint32_t kPatience = 64;
 void count_misses(ReplayObject& self, uint32_t count) {

@@ -1,6 +1,5 @@
 """Results are written to the given destination, even if other tensors share it."""
 
-import numpy as np
 import pytest
 
 import pellucid
