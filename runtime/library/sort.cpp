@@ -17,6 +17,7 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kRanked = 64;        // rows up to this are ordered by comparing all pairs, without branches
+constexpr int64_t kCounted = 40;       // 8-byte keys of longer rows are counted if half of their digits are equal
 constexpr int64_t kSelected = 1024;    // longer rows are reduced to a digit's elements before one is selected
 constexpr int kSelectedBits = 11;      // of that digit
 constexpr int64_t kLongRow = 1 << 16;  // longer rows are sorted by all threads
@@ -135,18 +136,26 @@ struct Sorter {
     });
   }
 
+  // Whether to sort a row by comparing all pairs. Counting takes a pass per digit in which keys differ.
+  static bool should_rank(const Key* from, int64_t length) {
+    if (sizeof(Key) < 8 || length <= kCounted || length > kRanked) return length <= kRanked;
+    Key differs = 0;
+    for (int64_t i = 0; i < length; ++i) differs |= static_cast<Key>(from[i] ^ from[0]);
+    return std::bit_width(differs) > 32;
+  }
+
   void sort_rows(const Key* from, int64_t* out, int64_t rows, int64_t length) const {
     if (length > kLongRow && rows < 4) {
       for (int64_t row = 0; row < rows; ++row) sort_long(from + row * length, out + row * length, length);
       return;
     }
-    if (length <= kRanked)
-      return over_rows(rows, length, 0, [&](int64_t row, Row) {
+    over_rows(rows, length, length <= kCounted ? 0 : 2 * length, [&](int64_t row, Row items) {
+      if (should_rank(from + row * length, length)) {
         Key ranks[kRanked];
         find_ranks(from + row * length, length, ranks);
         for (int64_t i = 0; i < length; ++i) out[row * length + ranks[i]] = i;
-      });
-    over_rows(rows, length, 2 * length, [&](int64_t row, Row items) {
+        return;
+      }
       load(from + row * length, items, 0, length);
       sort(items, items + length, length);
       for (int64_t i = 0; i < length; ++i) out[row * length + i] = items[i].place;

@@ -154,18 +154,16 @@ void offer_destinations(Frame& frame, const OpCall& call) {
 
 // Sums over many elements are always computed in separate memory, so the destination may overlap an operand. Ops
 // that move or update elements are refused if part of an operand would be written, although here the read would
-// precede the write; those with an index also if all of one would be, except the tensor that they update.
+// precede the write; those with an index also if all of one would be, except their first, which may be the tensor that
+// they update.
 bool may_write_parts_of_operands(const OpRecord& op) {
   return op.kind == OpKind::Reduction || op.kind == OpKind::Contraction || op.kind == OpKind::Fused;
 }
 
-bool has_index(const OpRecord& op) {
-  return std::ranges::any_of(op.schema.arguments,
-                             [](const Argument& a) { return a.name == "index" || a.name == "indices"; });
-}
-
 void require_separate_operand(const OpCall& call, const TensorImpl& written, const TensorImpl& operand) {
-  if (memory_overlap(written, operand) != MemoryOverlap::Full || !has_index(*call.op)) return;
+  const MemoryOverlap overlap = memory_overlap(written, operand);
+  if (overlap == MemoryOverlap::Partial) require_no_partial_overlap(written, operand);
+  if (overlap != MemoryOverlap::Full) return;
   raise(ErrorKind::Runtime,
         "unsupported operation: %s() reads the memory that it writes at an index (shape %s).\nClone the operand first",
         call.op->schema.name.c_str(), format_sizes(written.shape()).c_str());
@@ -173,13 +171,14 @@ void require_separate_operand(const OpCall& call, const TensorImpl& written, con
 
 void require_separate_destinations(const OpCall& call, std::span<TensorImpl* const> inputs) {
   if (may_write_parts_of_operands(*call.op)) return;
+  const bool has_index = data_of(call).has_index;
   const std::vector<Argument>& arguments = call.op->schema.arguments;
   for (size_t k = 0; k < arguments.size(); ++k) {
     if (!arguments[k].written) continue;
     const TensorImpl& written = *call.args[k].tensor;
-    for (const TensorImpl* input : inputs) require_no_partial_overlap(written, *input);
-    for (const TensorImpl* operand : inputs.subspan(std::min<size_t>(inputs.size(), 1)))
-      require_separate_operand(call, written, *operand);
+    for (size_t number = 0; number < inputs.size(); ++number)
+      if (has_index && number > 0) require_separate_operand(call, written, *inputs[number]);
+      else require_no_partial_overlap(written, *inputs[number]);
   }
 }
 

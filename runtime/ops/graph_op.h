@@ -46,9 +46,11 @@ using TracedVariants = std::vector<std::shared_ptr<PlanVariant>>;
 inline std::atomic<size_t> most_traced{1024};
 
 struct GraphData : KindData {
-  explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
+  explicit GraphData(ResultLayout layout = ResultLayout::RowMajor, bool has_index = false)
+      : layout(layout), has_index(has_index) {}
 
   const ResultLayout layout;
+  const bool has_index;  // an argument says which elements are read or written
   std::atomic<bool> frozen_read = false;
   KeyCache<FrozenVariants> frozen;
   BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{most_traced};

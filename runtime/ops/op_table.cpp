@@ -74,6 +74,11 @@ bool records_nothing(const OpRecord& op) {
   return op.unrecorded == (1u << op.schema.returns.size()) - 1 && op.unrecorded;
 }
 
+bool has_index(const Schema& schema) {
+  return std::ranges::any_of(schema.arguments,
+                             [](const Argument& a) { return a.name == "index" || a.name == "indices"; });
+}
+
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // intrinsics/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
@@ -93,7 +98,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
     register_kernel(op, Key::Meta, {handler, nullptr});
     return;
   }
-  if (!op.functional) op.kind_data = std::make_unique<GraphData>(frozen.layout);
+  if (!op.functional) op.kind_data = std::make_unique<GraphData>(frozen.layout, has_index(op.schema));
   register_kernel(op, Key::CPU, {run_graph_op, nullptr});
   register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
 }

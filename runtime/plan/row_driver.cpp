@@ -108,22 +108,6 @@ bool inner_axes_collapse(const Placement& nest, int num_stored) {
   return true;
 }
 
-bool are_columns_far(const Placement& nest, int operand, int num_stored) {
-  constexpr int64_t kLine = 64, kFewColumns = 256;  // whose lines stay in the cache for the neighbouring rows
-  const int64_t* const strides = nest.strides[operand];
-  int64_t columns = 1, nearest = kLine;
-  for (int a = num_stored; a < nest.axes; ++a) {
-    if (nest.extents[a] == 1) continue;
-    columns *= nest.extents[a];
-    nearest = std::min(nearest, std::abs(strides[a]));
-  }
-  if (columns <= kFewColumns || nearest < kLine) return false;
-  const auto is_near = [&](int a) { return nest.extents[a] > 1 && strides[a] != 0 && std::abs(strides[a]) < kLine; };
-  for (int a = 0; a < num_stored; ++a)
-    if (is_near(a)) return true;
-  return false;
-}
-
 int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint64_t* params, const RowSums& sums) {
   const int inner_axes = collapse(nest, num_stored, nest.axes);
   if (inner_axes == 0) {  // every inner extent was 1

@@ -22,8 +22,5 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint6
 
 // Whether the inner axes of every operand collapse into one strided axis, as run_rows requires.
 bool inner_axes_collapse(const Placement& nest, int num_stored);
-// Whether an operand has many columns in different cache lines, each of which it shares with other rows: every row
-// would load all these lines again.
-bool are_columns_far(const Placement& nest, int operand, int num_stored);
 
 }  // namespace pellucid

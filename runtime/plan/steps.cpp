@@ -25,21 +25,6 @@ void make_outputs(Frame& frame, const Step& step) {
     if (!frame.value(output.value)) frame.make(output.value);
 }
 
-namespace {
-
-// A dense copy of an input whose inner axes do not collapse into one strided axis, or are far apart.
-Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
-  TensorImpl& tensor = *frame.value(operand.value);
-  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
-  int64_t strides[kMaxAxes];
-  for (int a = 0; a < nest.axes; ++a) strides[a] = nest.strides[k][a] / item;
-  const int64_t offset = tensor.offset + (nest.data[k] - tensor.host()) / item;
-  const size_t axes = static_cast<size_t>(nest.axes);
-  return row_major(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
-}
-
-}  // namespace
-
 bool is_filled(const Step& step) { return step.has_identity && !(step.begins && step.kernel->kernel.get()); }
 
 void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
@@ -57,26 +42,50 @@ void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
 
 namespace {
 
-// Whether input `k` is read along columns although results are written along rows, so that the kernel would have no
-// contiguous vectors: a transposed copy costs less.
-bool should_transpose(const Placement& nest, int num_stored, int num_outputs, int k) {
-  constexpr int64_t kLeastElements = 1 << 14, kLeastRow = 16;
+// Whether a dense copy of input `k` costs less than to read it: its rows are strided, and either the results' rows are
+// contiguous, so that it alone keeps the kernel from contiguous vectors, or a row has so many cache lines that they are
+// evicted before the neighbouring rows read them again.
+bool should_make_dense(const Placement& nest, int num_stored, int num_outputs, int k) {
+  constexpr int64_t kLeastElements = 1 << 14, kLeastRow = 16, kLine = 64, kFewLines = 256;
+  int64_t elements = 1, row = 1;
+  for (int a = 0; a < nest.axes; ++a) elements *= nest.extents[a];
+  if (elements < kLeastElements) return false;
+  for (int a = num_stored; a < nest.axes; ++a) row *= nest.extents[a];
+  if (row < kLeastRow) return false;
   int inner = nest.axes - 1;
-  while (inner > num_stored && nest.extents[inner] == 1) --inner;
-  if (inner < num_stored || nest.extents[inner] < kLeastRow) return false;
-  if (nest.strides[k][inner] <= static_cast<int64_t>(item_size(nest.dtypes[k]))) return false;
-  int64_t elements = 1;
-  for (int a = 0; a < nest.axes; ++a) {
-    elements *= nest.extents[a];
-    if (nest.extents[a] > 1 && nest.strides[k][a] == 0) return false;  // a broadcast operand is small
-  }
+  while (nest.extents[inner] == 1) --inner;
+  const auto item = [&](int operand) { return static_cast<int64_t>(item_size(nest.dtypes[operand])); };
+  const auto step = [&](int axis) { return std::abs(nest.strides[k][axis]); };
+  if (step(inner) <= item(k)) return false;
+  const auto is_near = [&](int a) { return nest.extents[a] > 1 && step(a) > 0 && step(a) < kLine; };
+  if (row > kFewLines && step(inner) >= kLine)
+    for (int a = 0; a < num_stored; ++a)
+      if (is_near(a)) return true;
   bool writes_rows = false;
   for (int output = 0; output < num_outputs; ++output) {
     const int64_t stride = nest.strides[output][inner];
-    if (stride == static_cast<int64_t>(item_size(nest.dtypes[output]))) writes_rows = true;
+    if (stride == item(output)) writes_rows = true;
     else if (stride != 0) return false;
   }
-  return writes_rows && elements >= kLeastElements;
+  return writes_rows;
+}
+
+// Places a dense copy of input `k` in the nest, to be read instead; returns it. The copy is broadcast along the same
+// stored axes as the input.
+Tensor place_dense(const Frame& frame, const Operand& operand, Placement& nest, int num_stored, int k) {
+  TensorImpl& tensor = *frame.value(operand.value);
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+  const size_t axes = static_cast<size_t>(nest.axes);
+  int64_t extents[kMaxAxes], strides[kMaxAxes];
+  for (int a = 0; a < nest.axes; ++a) {
+    extents[a] = a < num_stored && nest.strides[k][a] == 0 ? 1 : nest.extents[a];
+    strides[a] = nest.strides[k][a] / item;
+  }
+  const int64_t offset = tensor.offset + (nest.data[k] - tensor.host()) / item;
+  Tensor copy = row_major(*make_view(tensor, {extents, axes}, {strides, axes}, offset, true));
+  nest.data[k] = copy->host();
+  for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = extents[a] == 1 ? 0 : copy->strides[a] * item;
+  return copy;
 }
 
 int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
@@ -90,12 +99,9 @@ int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
   const bool collapses = inner_axes_collapse(nest, num_stored);
   const int first = static_cast<int>(step.outputs.size());
   for (int k = first; k < nest.operands; ++k) {
-    if (collapses && !are_columns_far(nest, k, num_stored) && !should_transpose(nest, num_stored, first, k)) [[likely]]
+    if (collapses && !should_make_dense(nest, num_stored, first, k)) [[likely]]
       continue;
-    TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
-    const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
-    nest.data[k] = copy.host();
-    for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
+    copies.push_back(place_dense(frame, step.inputs[k - first], nest, num_stored, k));
   }
   uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);

@@ -1,7 +1,6 @@
 #include "python/replays.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -55,7 +54,7 @@ struct ReplayObject {
   Output output;
   record::Recomputed recomputed;
   long long runs;
-  uint32_t misses;  // calls whose read set was another one
+  uint32_t misses;  // calls since the last run that had another read set or that another replay ran
 };
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
@@ -117,9 +116,9 @@ class Outputs {
 
   Output describe(PyObject* object) {
     if (is_tensor(object)) return describe_tensor(object);
-    const bool is_container = PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
     if (known_.contains(object)) return existing(object);
-    if (is_container && !containers_.insert(object).second) capture_.fail("the call returns a container twice");
+    const bool is_mutable = PyList_CheckExact(object) || PyDict_CheckExact(object);
+    if (is_mutable && !containers_.insert(object).second) capture_.fail("the call returns a list or dict twice");
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       Output output{PyTuple_CheckExact(object) ? Output::Kind::Tuple : Output::Kind::List};
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k)
@@ -200,7 +199,7 @@ class Outputs {
 
   Begun& begun_;
   Capture& capture_;
-  std::unordered_set<PyObject*> known_, containers_;
+  std::unordered_set<PyObject*> known_, containers_;  // of the latter: lists and dicts, whose identity matters
 };
 
 // Fails the capture unless every tensor that gets a gradient is in `held`, is a result, or does not outlive the call.
@@ -319,6 +318,7 @@ PyObject* run(ReplayObject& self, PyObject* const* args, std::span<TensorImpl* c
     return nullptr;
   }
   ++self.runs;
+  self.misses = 0;
   std::vector<Object> made;
   std::vector<PyObject*> pointers;
   for (const MadeResult& result : self.made) {
@@ -344,6 +344,24 @@ int clear(PyObject* object) {
 // A replay, which is busy, does not extend the lives of objects that the program has replaced.
 void drop_if_replaced(ReplayObject& self) {
   if (!self.reads->holds_objects()) clear(reinterpret_cast<PyObject*>(&self));
+}
+
+// A program may alternate between two objects, so they count as replaced only after a while: 64 to 192 calls. The
+// replay is busy.
+constexpr uint32_t kPatience = 64;
+void count_misses(ReplayObject& self, uint32_t count) {
+  const uint32_t before = std::exchange(self.misses, self.misses + count);
+  if (before >= kPatience && before / kPatience != self.misses / kPatience) drop_if_replaced(self);
+}
+
+// Once in kPatience runs of one replay.
+void count_misses_of_others(PyObject* replays, const ReplayObject& used) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
+    ReplayObject& other = *as_replay(PyTuple_GET_ITEM(replays, k));
+    if (&other == &used || !other.replay) continue;
+    const BusyScope busy(other);
+    if (busy.is_begun()) count_misses(other, kPatience);
+  }
 }
 
 // Whether a call names the same arguments in the same order.
@@ -380,10 +398,7 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
   const BusyScope busy(self);
   if (!busy.is_begun()) return nullptr;
   if (!self.reads->holds()) {
-    // Looks for replaced objects ever more rarely: a program may alternate between two states.
-    constexpr uint32_t kLongest = 1024;
-    if (const uint32_t misses = ++self.misses; std::has_single_bit(misses) || misses % kLongest == 0)
-      drop_if_replaced(self);
+    count_misses(self, 1);
     return nullptr;
   }
   return run(self, args, {tensors, num_tensors});
@@ -405,7 +420,9 @@ PyObject* run_alone(PyObject* self, PyObject* given) {
 PyObject* difference(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     ReplayObject& known = *as_replay(self);
-    if (!known.reads) return checked(PyUnicode_FromString("an object that was replaced"));
+    if (!known.replay) return checked(PyUnicode_FromString("an object that was replaced"));
+    const BusyScope busy(known);
+    if (!busy.is_begun()) return checked(PyUnicode_FromString("a replay in progress"));
     return known.reads->holds() ? none() : checked(PyUnicode_FromString(known.reads->difference().c_str()));
   });
 }
@@ -421,10 +438,16 @@ PyObject* drop_replaced(PyObject* self, PyObject*) {
   });
 }
 
+Replay& undropped(PyObject* object) {
+  if (!PyObject_TypeCheck(object, &replay_type)) raise(ErrorKind::Type, "needs a replay");
+  const auto& replay = as_replay(object)->replay;
+  if (!replay) raise(ErrorKind::Runtime, "the replay has dropped its actions, because an object was replaced");
+  return *replay;
+}
+
 // replay.same_as(other): whether both have the same actions on the same tensors.
 PyObject* same_as(PyObject* self, PyObject* other) {
-  return guarded(
-      [&] { return PyBool_FromLong(as_replay(self)->replay->recipe().same_as(as_replay(other)->replay->recipe())); });
+  return guarded([&] { return PyBool_FromLong(undropped(self).recipe().same_as(undropped(other).recipe())); });
 }
 
 // replay.facts(): (ops, actions, compared objects, runs, joined ops, bytes of their block); only runs if it was dropped
@@ -450,7 +473,7 @@ PyObject* recompute(PyObject* self, PyObject* budget) {
     ReplayObject& known = *as_replay(self);
     const double bytes = PyFloat_AsDouble(budget);
     if (PyErr_Occurred()) return nullptr;
-    known.recomputed = known.replay->recompute({.bytes = bytes});
+    known.recomputed = undropped(self).recompute({.bytes = bytes});
     return none();
   });
 }
@@ -550,7 +573,11 @@ PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count
     if (keywords) count += PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {
       ReplayObject& replay = *as_replay(PyTuple_GET_ITEM(replays, k));
-      if (PyObject* result = try_replay(replay, args, count, keywords)) return result;
+      Object result = Object::steal(try_replay(replay, args, count, keywords));
+      if (!result) continue;
+      if (replay.runs % kPatience == 0) [[unlikely]]
+        count_misses_of_others(replays, replay);
+      return result.leak();
     }
     return nullptr;
   });

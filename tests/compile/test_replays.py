@@ -200,3 +200,62 @@ def test_a_replay_is_timed_when_it_is_prepared(monkeypatch, time_of_replay):
     else:
         assert not replays_of(step) and len(timed) == 32
         assert reason_of(step) == "a replay is not faster than Python"
+
+
+def replay_that_reads(entries):
+    """A replay with a read set of these entries."""
+    x = torch.ones(3)
+    torch._C._enter_region(False)
+    try:
+        torch._C._begin_call_capture((), [x])
+        made = torch._C._end_call_capture(torch.tanh(x), (), entries, [], False)
+    finally:
+        torch._C._leave_region()
+    assert isinstance(made, torch._C.Replay), made
+    return made
+
+
+def test_a_replay_is_not_dropped_while_its_read_set_is_compared():
+    state = [object()]
+
+    def read():
+        for replay in made:
+            replay.drop_if_replaced()
+        return state[0]
+
+    made = []
+    made.append(replay_that_reads([("result", read), ("list", [])]))
+    state[0] = object()
+    assert made[0].difference()
+    assert made[0].facts()[1]
+
+
+def test_a_dropped_replay_says_so():
+    state = [object()]
+    dropped, other = (replay_that_reads([("list", s)]) for s in (state, []))
+    state[0] = object()
+    dropped.drop_if_replaced()
+    assert not dropped.facts()[1]
+    for call in (
+        lambda: dropped.same_as(other),
+        lambda: other.same_as(dropped),
+        lambda: dropped.recompute(1e9),
+    ):
+        with pytest.raises(RuntimeError, match="dropped"):
+            call()
+    with pytest.raises(TypeError, match="replay"):
+        other.same_as(state)
+
+
+def test_a_tuple_may_be_returned_twice():
+    def twice(x):
+        y = torch.tanh(x)
+        for _ in range(6):
+            y = torch.tanh(y) * 2 + 1
+        pair = (y, ())
+        return pair, pair, ()
+
+    function, x = compiled(twice), torch.ones(3)
+    for _ in range(8):
+        assert function(x)[1][0].equal(twice(x)[0][0])
+    assert runs_of(function)

@@ -27,6 +27,19 @@ def test_distant_columns_give_the_results_of_dense_ones(name):
     assert torch.equal(far, x)
 
 
+@pytest.mark.parametrize("op", ["softmax", "logsumexp"])
+def test_broadcast_columns_are_copied_once(op):
+    columns = torch.rand(300, 64).t()
+    repeated = columns.expand(50, 64, 300)
+    want = getattr(columns.contiguous(), op)(-1)
+    torch.cpu.memory.reset_peak_memory_stats()
+    before = torch.cpu.memory.memory_allocated()
+    got = getattr(repeated, op)(-1)
+    needed = torch.cpu.memory.max_memory_allocated() - before
+    assert needed < 4 * got.numel() + 2 * 4 * columns.numel()
+    assert torch.equal(got, want.expand_as(got))
+
+
 @pytest.mark.parametrize("layout", ["contiguous_format", "channels_last"])
 @pytest.mark.parametrize("affine", [False, True])
 def test_group_norm_and_its_gradients_in_float64(layout, affine):

@@ -64,8 +64,9 @@ def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):
 DTYPES = (np.float32, np.float64, np.int64, np.int32, np.int16, np.uint8, np.int8)
 
 
-# Up to 64 elements are ordered by comparing all pairs; above 1024 a digit is counted.
-@pytest.mark.parametrize("length", [1, 2, 33, 64, 65, 128, 1024, 1025, 5000])
+# Up to 64 elements are ordered by comparing all pairs, unless wide keys differ in few
+# digits; above 1024 a digit is counted.
+@pytest.mark.parametrize("length", [1, 2, 33, 41, 64, 65, 128, 1024, 1025, 5000])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length_are_ordered_and_selected_alike(dtype, length):
     values = np.stack([np.roll(row(dtype), -k)[:length] for k in range(0, 9, 3)])
@@ -81,6 +82,15 @@ def test_rows_of_every_length_are_ordered_and_selected_alike(dtype, length):
     spoiled = np.isnan(values.astype("f8")).any(1)
     middle = np.where(spoiled, up[:, -1], up[:, (length - 1) // 2])
     assert np.array_equal(x.median(1).indices.numpy(), middle)
+
+
+@pytest.mark.parametrize("length", [40, 41, 64])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64])
+def test_wide_keys_that_differ_in_few_digits(dtype, length):
+    values = np.random.default_rng(0).integers(0, 50, (3, length)).astype(dtype)
+    x = pellucid.from_numpy(values)
+    up = np.argsort(values, -1, kind="stable")
+    assert np.array_equal(x.argsort(stable=True).numpy(), up)
 
 
 def test_unique_gives_what_is_requested():

@@ -311,8 +311,6 @@ def _drop_replaced(phase: str, info: dict[str, int]) -> None:
 def _forget_stale(owner: Any) -> None:
     """Removes replays of other states of the read set, but the last ones."""
     stale = [r for r in owner.replays or () if r.difference() is not None]
-    for replay in stale:
-        replay.drop_if_replaced()
     old = {id(r) for r in stale if not r.facts()[0]}
     old.update(map(id, [r for r in stale if id(r) not in old][_MOST_STALE:]))
     owner.replays = tuple(r for r in owner.replays or () if id(r) not in old)
