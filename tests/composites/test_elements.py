@@ -11,6 +11,7 @@ import pytest
 import pellucid as torch
 from pellucid.autograd import gradcheck
 from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid_compiler.composites import sampling
 
 X = torch.tensor([[0.5, -1.0, 2.0, 0.25], [3.0, 1.5, -0.75, 2.5]], dtype=torch.float64)
 Y = torch.tensor([[1.5, 2.0, -1.0, 0.5], [0.5, -2.5, 1.25, 3.0]], dtype=torch.float64)
@@ -309,3 +310,16 @@ def test_members_are_compared_or_searched(count, dtype):
     if dtype.is_floating_point:
         values[0, 0] = among[0] = float("nan")
         assert not torch.isin(values, among)[0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_draws_are_compared_or_searched_with_equal_results(dtype, monkeypatch):
+    weights = torch.rand(6, 30).to(dtype)
+
+    def drawn():
+        torch.manual_seed(0)
+        return torch.multinomial(weights, 40, replacement=True)
+
+    compared = drawn()
+    monkeypatch.setattr(sampling, "_FEW_COMPARISONS", 0)
+    assert torch.equal(drawn(), compared)
