@@ -10,6 +10,8 @@ import pytest
 
 import pellucid as torch
 from pellucid.autograd import gradcheck
+from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid_compiler.composites import sampling
 
 X = torch.tensor([[0.5, -1.0, 2.0, 0.25], [3.0, 1.5, -0.75, 2.5]], dtype=torch.float64)
 Y = torch.tensor([[1.5, 2.0, -1.0, 0.5], [0.5, -2.5, 1.25, 3.0]], dtype=torch.float64)
@@ -285,14 +287,39 @@ def test_rows_that_do_not_broadcast_to_the_values_are_refused():
             torch.ops.pellucid._searchsorted(torch.ones(rows), torch.ones(values), True)
 
 
-@pytest.mark.parametrize("count", [3, 16, 40])
+class NoSort(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func is not torch.ops.aten.sort.default
+        return func(*args, **(kwargs or {}))
+
+
+def test_few_elements_are_sought_without_sorting_the_others():
+    one, many = torch.tensor([7]), torch.arange(1000)
+    with NoSort():
+        assert torch.isin(one, many).all()
+
+
+@pytest.mark.parametrize("count", [3, 64, 90])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int16])
 def test_members_are_compared_or_searched(count, dtype):
-    values = torch.randint(-20, 20, (5, 7)).to(dtype)
-    among = torch.randint(-20, 20, (count,)).to(dtype)
+    values = torch.randint(-60, 60, (10, 7)).to(dtype)
+    among = torch.randint(-60, 60, (count,)).to(dtype)
     expected = (values.unsqueeze(-1) == among).any(-1)
     assert torch.equal(torch.isin(values, among), expected)
     assert torch.equal(torch.isin(values, among, invert=True), ~expected)
     if dtype.is_floating_point:
         values[0, 0] = among[0] = float("nan")
         assert not torch.isin(values, among)[0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_draws_are_compared_or_searched_with_equal_results(dtype, monkeypatch):
+    weights = torch.rand(6, 30).to(dtype)
+
+    def drawn():
+        torch.manual_seed(0)
+        return torch.multinomial(weights, 40, replacement=True)
+
+    compared = drawn()
+    monkeypatch.setattr(sampling, "_FEW_COMPARISONS", 0)
+    assert torch.equal(drawn(), compared)

@@ -284,3 +284,9 @@ def test_no_reflections_leave_a_copy():
         torch.ormqr(*operands).sum(), operands, allow_unused=True
     )
     assert [g is None for g in grads] == [True, True, False]  # as in PyTorch
+
+
+def test_cross_products_of_many_vectors_are_those_of_a_few():
+    a, b = torch.randn(2, 600, 3, dtype=torch.float64)
+    want = torch.cat(list(map(torch.linalg.cross, a.split(100), b.split(100))))
+    assert torch.equal(torch.linalg.cross(a, b), want)

@@ -2,6 +2,8 @@
 channels-last image.
 """
 
+import math
+
 import pytest
 
 import pellucid as torch
@@ -61,6 +63,14 @@ def test_group_norm_and_its_gradients_in_float64(layout, affine):
         want = want * vectors[0].view(-1, 1, 1) + vectors[1].view(-1, 1, 1)
     assert torch.allclose(run(x, *vectors), want, rtol=1e-12)
     assert torch.autograd.gradcheck(run, (x, *vectors))
+
+
+def test_group_norm_subtracts_the_mean_before_it_scales():
+    signs = 1 - 2 * (torch.arange(512.0).reshape(2, 4, 8, 8) % 2)
+    x, vectors = 1024 + 2**-10 * signs, (torch.ones(4), torch.full((4,), 0.5))
+    want = 0.5 + signs * 2**-10 / math.sqrt(2**-20 + 1e-5)
+    got = torch.nn.functional.group_norm(x, 2, *vectors)
+    assert torch.allclose(got, want, rtol=0, atol=1e-6)
 
 
 def test_group_norm_without_pixels():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid import explain
 
 
 def random(*shape, seed=0):
@@ -89,6 +90,14 @@ def test_gradients_of_images_are_the_scattered_sums(case, batched):
     np.testing.assert_allclose(
         got, want if batched else want[0], rtol=1e-11, atol=1e-11
     )
+
+
+def test_phases_without_taps_are_not_computed():
+    x = torch.tensor(random(2, 16, 8, 8), requires_grad=True)
+    y = torch.conv2d(x, torch.tensor(random(4, 16, 1, 1)), None, 2)
+    steps = str(explain(torch.autograd.grad, y, x, torch.ones_like(y)))
+    kernels = steps.count("\n  kernel ")
+    assert kernels == 3, steps  # products, zeros, and the products among the zeros
 
 
 def test_results_have_the_memory_format_of_the_image():

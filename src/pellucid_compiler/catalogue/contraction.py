@@ -347,7 +347,7 @@ def _image_rule(weight, stride, padding, dilation, groups):
         fits = [ask(r <= e) for r, e in zip(padding, reach, strict=True)]
         return _gradient_by_windows if all(fits) else None
     steps = known_steps(stride)
-    if not has_phases(weight.shape[1], steps, dilation):
+    if not has_phases(weight.shape[1], weight.shape[2:], steps, dilation):
         return None
 
     def gradient(x, weight, stride, padding, dilation, grad):

@@ -194,7 +194,7 @@ def _transposed(
         return reshape(y, [x.shape[0], groups * outputs, *size])
 
     steps = known_steps(stride)
-    if has_phases(outputs, steps, dilation):
+    if has_phases(outputs, kernel, steps, dilation):
         y = by_phases(x, weight, size, steps, padding, dilation)
         return reshape(y, [x.shape[0], groups * outputs, *size])
 

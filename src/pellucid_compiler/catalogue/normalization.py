@@ -282,11 +282,10 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     variance, center = moments(_in_groups(x, num_groups), [2, 3], 0, True)
     scale = rsqrt(variance + eps)
     save_for_backward(center, scale)
-    factor = _per_channel(scale, x)
+    middle, factor = _per_channel(center, x), _per_channel(scale, x)
     factor = factor if weight is None else map_channels(operator.mul, factor, weight)
-    offset = -_per_channel(center, x) * factor
-    offset = offset if bias is None else map_channels(operator.add, offset, bias)
-    y = tabulate(x.shape, lambda *p: x[p] * factor[p[:2]] + offset[p[:2]])
+    y = tabulate(x.shape, lambda *p: (x[p] - middle[p[:2]]) * factor[p[:2]])
+    y = y if bias is None else map_channels(operator.add, y, bias)
     return to(y, x.dtype)
 
 

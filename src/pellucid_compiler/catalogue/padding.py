@@ -87,7 +87,7 @@ def _gradient(grad, x, padding, dims, add, fold):
         dim = x.rank - 1 - k
         n = x.shape[dim]
         if dims > 1 and ask((left >= 0) & (right >= 0) & (left + right < n - 1)):
-            grad = fold(grad if k == 0 else _stored(grad), dim, n, left, right)
+            grad = fold(_stored(grad), dim, n, left, right)
             continue
 
         def added(own, dim, at, low, high, grad=grad, left=left):
@@ -99,7 +99,7 @@ def _gradient(grad, x, padding, dims, add, fold):
 
 def _stored(x):
     """``x`` in memory, so that what reads an element more than once does not compute it
-    again: a reshape needs that, and no copy.
+    (widen it, if it is of half precision) again: a reshape needs that, and no copy.
     """
     return reshape(reshape(x, [1, *x.shape]), x.shape)
 

@@ -13,14 +13,16 @@ from pellucid_compiler.declare import ask, scatter, tabulate, total
 _FEWEST_SUMS = 8  # channels of the result that are worth a product for each phase
 
 
-def has_phases(channels, steps, dilation):
-    """Whether `by_phases` computes a result of so many ``channels``. ``steps``: each
-    stride if it is known to be 1 or 2, else None.
+def has_phases(channels, kernel, steps, dilation):
+    """Whether `by_phases` computes a result of so many ``channels``: a phase without
+    taps would only write zeros. ``steps``: each stride if it is known to be 1 or 2,
+    else None.
     """
     if None in steps or 2 not in steps:
         return False
-    moved = [e for e, s in zip(dilation, steps, strict=True) if s == 2]
-    return all([ask(e == 1) for e in moved]) and ask(channels >= _FEWEST_SUMS)
+    sizes = zip(kernel, steps, dilation, strict=True)
+    moved = [(t > 1) & (e == 1) for t, s, e in sizes if s == 2]
+    return all([ask(m) for m in moved]) and ask(channels >= _FEWEST_SUMS)
 
 
 def known_steps(stride):

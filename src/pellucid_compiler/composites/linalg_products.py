@@ -9,6 +9,8 @@ from pellucid_compiler.composites.linalg_checks import (
 
 # Vectors
 
+_WORTH_PARTS = 1536  # elements from which products of parts are faster than of rolls
+
 
 @composite(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
@@ -54,6 +56,8 @@ def _crossed(a, b, dim):
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
+    if a.numel() < _WORTH_PARTS:
+        return a.roll(-1, dim) * b.roll(-2, dim) - a.roll(-2, dim) * b.roll(-1, dim)
     of_a, of_b = a.unbind(dim), b.unbind(dim)
     return api.stack(
         [of_a[k - 2] * of_b[k - 1] - of_a[k - 1] * of_b[k - 2] for k in range(3)],

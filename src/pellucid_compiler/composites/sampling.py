@@ -130,6 +130,8 @@ def _sample_dirichlet(x, generator):
 
 # ------------------------------------------------------------------ indices
 
+_FEW_COMPARISONS = 2**15  # of draws with categories; to search more is faster
+
 
 @composite(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, "
@@ -148,8 +150,8 @@ def multinomial(x, num_samples, replacement, *, generator):
         _refuse_draw(x, num_samples)
     weights = x.detach()
     totals = weights.sum(-1, keepdim=True)
-    least, greatest = weights.aminmax(dim=-1, keepdim=True)
-    valid = (least >= 0) & (greatest < math.inf) & (totals > 0)
+    finite = (weights >= 0) & (weights < math.inf)
+    valid = finite.all(-1, keepdim=True) & (totals > 0)
     _require_values(
         "multinomial: weights must be finite, at least 0, and not all 0", valid
     )
@@ -161,6 +163,8 @@ def multinomial(x, num_samples, replacement, *, generator):
     shape = (*weights.shape[:-1], num_samples)
     levels = weights.new_empty(shape, dtype=api.float64).uniform_(generator=generator)
     reached = weights.cumsum(-1) / totals
+    if levels.numel() * weights.shape[-1] <= _FEW_COMPARISONS:
+        return (reached[..., None, :-1] < levels[..., None]).sum(-1)
     places = api.searchsorted(reached, _rounded_up(levels, reached.dtype))
     return places.clamp(max=weights.shape[-1] - 1)
 

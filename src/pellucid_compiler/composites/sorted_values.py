@@ -82,7 +82,7 @@ def bucketize(values, boundaries, *, out_int32, right):
     return api.searchsorted(boundaries, values, out_int32=out_int32, right=right)
 
 
-_FEW = 16  # elements that are compared one by one; more are sorted
+_FEW = 64  # elements, or elements among them, that are compared one by one
 _ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
 
 
@@ -103,7 +103,7 @@ def isin(elements, among, *, assume_unique, invert):
     _require_order(elements, among)
     if not among.numel():
         is_member = api.zeros_like(elements, dtype=api.bool)
-    elif among.numel() < _FEW:
+    elif among.numel() <= _FEW or elements.numel() <= _FEW:
         is_member = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
         dtype = api.promote_types(elements.dtype, among.dtype)

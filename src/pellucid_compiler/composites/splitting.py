@@ -1,6 +1,6 @@
 """Parts of tensors: tensor_split, and hsplit, vsplit, dsplit along their dims."""
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from pellucid_compiler.composites import api, composite, require
 from pellucid_compiler.composites.views import wrapped
@@ -44,8 +44,12 @@ def split_evenly(x, sections, dim):
     dim = _splittable(x, dim)
     require(sections > 0, "tensor_split: {} parts; give at least one", sections)
     least, more = divmod(x.shape[dim], sections)
-    ends = accumulate(least + (k < more) for k in range(sections - 1))
-    return split_at(x, list(ends), dim)
+    parts, begin = [], 0
+    for k in range(sections):
+        size = least + (k < more)
+        parts.append(x.narrow(dim, begin, size))
+        begin += size
+    return parts
 
 
 @composite(
