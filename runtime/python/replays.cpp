@@ -78,6 +78,7 @@ struct Begun {
   std::optional<record::Conditions> conditions;
   std::optional<Capture> capture;
   std::vector<GivenArgument> given;
+  Object arguments;  // a tuple of all
 };
 thread_local std::unique_ptr<Begun> begun;
 
@@ -88,6 +89,7 @@ PyObject* begin(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "O!O!:_begin_call_capture", &PyTuple_Type, &arguments, &PyList_Type, &held))
       return nullptr;
     auto made = std::make_unique<Begun>();
+    made->arguments = Object::borrow(arguments);
     std::vector<Tensor> tensors, holding;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arguments); ++k) {
       PyObject* given = PyTuple_GET_ITEM(arguments, k);
@@ -226,6 +228,10 @@ PyObject* end(PyObject*, PyObject* args) {
     const std::unique_ptr<Begun> ended = std::move(begun);
     Capture& capture = *ended->capture;
     if (const char* reason = ended->conditions->broken_by_call()) capture.fail(reason);
+    if (!gradients_are_bare(ended->conditions->held())) capture.fail("a gradient has attributes");
+    for (size_t k = 0; k < ended->given.size(); ++k)
+      if (ended->given[k].is_tensor && !is_bare_tensor(PyTuple_GET_ITEM(ended->arguments.get(), k)))
+        capture.fail("the call gives an argument attributes");
     Outputs outputs(*ended, known);
     Output output = outputs.describe(result);
     record::Recipe recipe = capture.finish(outputs.outliving_slots());

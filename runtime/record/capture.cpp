@@ -222,6 +222,7 @@ bool Capture::take_results(Action& action, const OpCall& call) {
     TensorImpl** const tensor = tensors[k];
     Root* root = find_root(**tensor);
     if (!root) continue;
+    if (views_[action.operands[k]] != view_of(**tensor)) fail("an op changes the shape of a tensor in place");
     const uint32_t version = (*tensor)->storage->version.load();
     const bool was_written = std::exchange(root->version, version) != version;
     if (!was_written) continue;

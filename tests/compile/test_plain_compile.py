@@ -688,3 +688,36 @@ def test_two_objects_in_turn_have_a_replay_each():
         holder["now"] = scales[number // 25 % 2]
         assert torch.equal(step(x), some_ops(x) * holder["now"])
     assert runs_of(step) == before + 100
+
+
+def _turned_twice(x):
+    x.t_()
+    x.t_()
+    return some_ops(x)
+
+
+def _with_a_mark(x):
+    x.mark = 1
+    return some_ops(x)
+
+
+def _with_a_marked_gradient(x):
+    weight.grad.mark = 1
+    return some_ops(x) * weight
+
+
+weight = torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    "function", [_turned_twice, _with_a_mark, _with_a_marked_gradient]
+)
+def test_what_a_call_does_to_objects_of_tensors_is_done_by_all_calls(function):
+    step = torch.compile(function)
+    for _ in range(WARM):
+        x = torch.ones(2, 3)
+        weight.grad = torch.ones(3)
+        step(x)
+        assert x.shape == (2, 3)
+        assert hasattr(x, "mark") == (function is _with_a_mark)
+        assert hasattr(weight.grad, "mark") == (function is _with_a_marked_gradient)

@@ -235,6 +235,71 @@ def an_imported_module():
     return function, lambda: put(3.0), undo
 
 
+def _package(scale):
+    """A package whose part is a module, both with a ``scale``."""
+    names = "pellucid_test_pack", "pellucid_test_pack.part"
+    package, part = map(types.ModuleType, names)
+    package.__path__ = []
+    package.scale, package.part, part.scale = scale, part, scale
+    sys.modules.update(zip(names, (package, part), strict=True))
+    return package, lambda: [sys.modules.pop(name) for name in names]
+
+
+@case
+def the_package_of_an_imported_module():
+    package, undo = _package(2.0)
+
+    def function(x):
+        import pellucid_test_pack.part
+
+        return some_ops(x) * pellucid_test_pack.scale
+
+    return function, lambda: setattr(package, "scale", 3.0), undo
+
+
+@case
+def a_module_imported_by_another_name():
+    package, undo = _package(2.0)
+    other = types.SimpleNamespace(scale=3.0)
+
+    def function(x):
+        import pellucid_test_pack.part as part
+
+        return some_ops(x) * part.scale
+
+    return function, lambda: setattr(package, "part", other), undo
+
+
+@refused
+def a_module_that_its_package_does_not_name():
+    package, undo = _package(2.0)
+    part = package.part
+    del package.part
+
+    def function(x):
+        from pellucid_test_pack import part
+
+        return some_ops(x) * part.scale
+
+    return function, lambda: setattr(part, "scale", 3.0), undo
+
+
+@refused
+def a_module_imported_from_its_own_package():
+    package, undo = _package(2.0)
+    space = {"__package__": package.__name__, "some_ops": some_ops}
+    exec(
+        """
+def function(x):
+    from .part import scale
+
+    return some_ops(x) * scale
+""",
+        space,
+    )
+    return space["function"], lambda: setattr(package.part, "scale", 3.0), undo
+
+
 @refused
 def a_list_behind_a_bound_method():
     seen = []

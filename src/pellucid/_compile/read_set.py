@@ -17,9 +17,11 @@ import dis
 import functools
 import gc
 import importlib
+import itertools
 import operator
 import sys
 import types
+import typing
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -327,9 +329,7 @@ class Reads:
             raise Unreadable(f"{code.co_qualname} matches a class")
 
     def _visit_imports(self, code: types.CodeType) -> None:
-        imported = [
-            i.argval for i in dis.get_instructions(code) if i.opname == "IMPORT_NAME"
-        ]
+        imported = _imported(code)
         if imported:
             self._visit_names(sys.modules, imported, imported)
 
@@ -392,7 +392,7 @@ class Reads:
             self._weak.append(found())
         elif kind is types.GenericAlias:
             self._waiting.append(found.__origin__)
-        elif kind.__module__ in _NEVER_READ:
+        elif kind.__module__ in _NEVER_READ and kind is not typing.NewType:
             return
         elif kind is _CACHED and is_own(found.__wrapped__.__code__):
             self._waiting.append(found.__wrapped__)  # its result never changes
@@ -529,6 +529,25 @@ class Reads:
                     known.add(part)
                     waiting.append(part)
         return known
+
+
+def _imported(code: types.CodeType) -> set[str]:
+    """The modules that code may import; of the program's also the packages that lead
+    to them.
+    """
+    found: set[str] = set()
+    instructions = list(dis.get_instructions(code))
+    for k, instruction in enumerate(instructions):
+        if instruction.opname == "IMPORT_NAME":
+            module = instruction.argval
+            found.add(module)
+            if not is_own(code):
+                if instructions[k - 2].argval:  # the level
+                    raise Unreadable(f"{code.co_qualname} imports from its own package")
+                found.update(itertools.accumulate(module.split("."), "{}.{}".format))
+        elif instruction.opname == "IMPORT_FROM":  # a module if it is no attribute
+            found.add(f"{module}.{instruction.argval}")
+    return found
 
 
 def _is_plain(found: Any) -> bool:
