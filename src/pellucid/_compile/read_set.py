@@ -545,7 +545,7 @@ def _imported(code: types.CodeType) -> set[str]:
                 if instructions[k - 2].argval:  # the level
                     raise Unreadable(f"{code.co_qualname} imports from its own package")
                 found.update(itertools.accumulate(module.split("."), "{}.{}".format))
-        elif instruction.opname == "IMPORT_FROM":  # a module if it is no attribute
+        elif instruction.opname == "IMPORT_FROM":  # perhaps a module
             found.add(f"{module}.{instruction.argval}")
     return found
 

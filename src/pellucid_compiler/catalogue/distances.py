@@ -47,8 +47,10 @@ def cdist(a, b, p, compute_mode):
         far = unsqueeze(squares[0], a.rank - 1) + unsqueeze(squares[1], b.rank - 2)
         return sqrt(maximum(far - 2 * matmul(a, transpose_last(b)), 0))
     gaps = unsqueeze(a, a.rank - 1) - unsqueeze(b, b.rank - 2)
-    far = vector_norm(gaps, p, [gaps.rank - 1], False, None)
-    return maximum(far, 0) if ask(p == INF) else far  # 0 is the greatest of no gaps
+    columns = gaps.rank - 1
+    if ask(p == INF) and ask(gaps.shape[columns] == 0):
+        return total_over(gaps, columns)  # 0: no gap is the greatest
+    return vector_norm(gaps, p, [columns], False, None)
 
 
 def _takes_product(a, b, p, compute_mode):
