@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dtypes import in_each_dtype, of_other_dtypes
-from layers import layers
+from layers import Row, Table, layers
 from shapes import shapes
 
 Case = Callable[[], Callable[[], object]]
-Row = tuple[Callable[..., Any], tuple[int, ...] | list[tuple[int, ...]]]
-Table = dict[str, Row]
 
 
 def breadth(torch: Any) -> dict[str, Case]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Row = tuple[Callable[..., Any], tuple[int, ...] | list[tuple[int, ...]]]
-Table = dict[str, Row]
+from layers import Row, Table
 
 FLOATING = ("float32", "float64", "bfloat16", "float16")
 

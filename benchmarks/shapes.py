@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-Row = tuple[Callable[..., Any], tuple[int, ...] | list[tuple[int, ...]]]
-Table = dict[str, Row]
+from layers import Table
 
 # name -> shapes of both factors
 PRODUCTS: dict[str, list[tuple[int, ...]]] = {

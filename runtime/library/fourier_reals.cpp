@@ -39,17 +39,18 @@ struct Refold {
   }
 };
 
-// Combines opposite elements of a line in memory: those of `from` to those of `to`, which may be the same.
+// Combines opposite elements of a line in memory: those of `from` to those of `to`, which may be the same, times
+// `factor`.
 template <class Pair, class T>
-void combine_line(const T* from, T* to, int64_t h, const std::complex<T>* roots) {
+void combine_line(const T* from, T* to, int64_t h, const std::complex<T>* roots, T factor) {
   constexpr int64_t lanes = kLanes<T>;
   int64_t k = 1;
   for (; 2 * (k + lanes) <= h; k += lanes) {
     const int64_t high = 2 * (h - k - lanes + 1);
     Complexes<T> a = read_numbers(from + 2 * k), b = reversed(read_numbers(from + high));
     Pair()(a, b, read_numbers(reinterpret_cast<const T*>(roots + k)));
-    write_numbers(to + 2 * k, a);
-    write_numbers(to + high, reversed(b));
+    write_numbers(to + 2 * k, a * factor);
+    write_numbers(to + high, reversed(b * factor));
   }
   for (; 2 * k <= h; ++k) {
     const int64_t low = 2 * k, high = 2 * (h - k);
@@ -57,23 +58,23 @@ void combine_line(const T* from, T* to, int64_t h, const std::complex<T>* roots)
     a.re[0] = from[low], a.im[0] = from[low + 1];
     b.re[0] = from[high], b.im[0] = from[high + 1];
     Pair()(a, b, roots[k]);
-    to[high] = b.re[0], to[high + 1] = b.im[0];
-    to[low] = a.re[0], to[low + 1] = a.im[0];
+    to[high] = b.re[0] * factor, to[high + 1] = b.im[0] * factor;
+    to[low] = a.re[0] * factor, to[low + 1] = a.im[0] * factor;
   }
 }
 
 template <class T>
-void unfold(T* z, int64_t h, const std::complex<T>* roots) {
+void unfold(T* z, int64_t h, const std::complex<T>* roots, T factor) {
   const T first = z[0], second = z[1];
-  combine_line<Unfold>(z, z, h, roots);
-  z[0] = first + second;
-  z[2 * h] = first - second;
+  combine_line<Unfold>(z, z, h, roots, factor);
+  z[0] = (first + second) * factor;
+  z[2 * h] = (first - second) * factor;
   z[1] = z[2 * h + 1] = 0;
 }
 template <class T>
 void refold(const T* x, T* z, int64_t h, const std::complex<T>* roots) {
   const T first = x[0], last = x[2 * h];
-  combine_line<Refold>(x, z, h, roots);
+  combine_line<Refold>(x, z, h, roots, T(1));
   z[0] = first + last;
   z[1] = first - last;
 }
@@ -142,8 +143,8 @@ void transform_reals(const T* from, T* to, int64_t lines, int64_t length, double
     });
   share_lines<T>(lines, length, [&](int64_t begin, int64_t end) {
     T* rows = to + 2 * begin * half;
-    transform(*plan, from + begin * length, rows, {end - begin, 1, h, half, false, factor});
-    for (int64_t line = 0; line < end - begin; ++line) unfold(rows + 2 * line * half, h, roots);
+    transform(*plan, from + begin * length, rows, {end - begin, 1, h, half});
+    for (int64_t line = 0; line < end - begin; ++line) unfold(rows + 2 * line * half, h, roots, static_cast<T>(factor));
   });
 }
 

@@ -71,20 +71,24 @@ void transform_matrix(const Plan<T>& plan, const T* from, T* to, const Geometry&
 }
 
 // `to[k] = a[k] * b[k] * factor` for `count` numbers. `given`, `made`: real and imaginary parts of `a`, or of the
-// result, are swapped.
+// result, are swapped. All are multiplied in lanes, the last ones too, so that a line has the same bits alone and among
+// others (`Plan::run`).
 template <class T, bool given = false, bool made = false>
 void multiply(const T* a, const T* b, T* to, int64_t count, T factor = 1) {
-  int64_t k = 0;
-  for (; k + kLanes<T> <= count; k += kLanes<T>) {
-    const Complexes<T> x = read_numbers(a + 2 * k), y = read_numbers(b + 2 * k);
+  constexpr int64_t lanes = kLanes<T>;
+  const auto multiply_lanes = [factor](const T* first, const T* second, T* results) {
+    const Complexes<T> x = read_numbers(first), y = read_numbers(second);
     const Complexes<T> product = (given ? x.exchanged() : x) * y * factor;
-    write_numbers(to + 2 * k, made ? product.exchanged() : product);
-  }
-  for (; k < count; ++k) {
-    const T real = a[2 * k + given], imag = a[2 * k + !given], cosine = b[2 * k], sine = b[2 * k + 1];
-    to[2 * k + made] = (real * cosine - imag * sine) * factor;
-    to[2 * k + !made] = (real * sine + imag * cosine) * factor;
-  }
+    write_numbers(results, made ? product.exchanged() : product);
+  };
+  int64_t k = 0;
+  for (; k + lanes <= count; k += lanes) multiply_lanes(a + 2 * k, b + 2 * k, to + 2 * k);
+  if (k == count) return;
+  T first[2 * lanes] = {}, second[2 * lanes] = {};
+  std::copy_n(a + 2 * k, 2 * (count - k), first);
+  std::copy_n(b + 2 * k, 2 * (count - k), second);
+  multiply_lanes(first, second, first);
+  std::copy_n(first, 2 * (count - k), to + 2 * k);
 }
 
 // The convolution of `a` with the plan's filter, in place; `b` is scratch. Adds `constant` to every result, and returns

@@ -382,7 +382,6 @@ bool same_names(PyObject* known, PyObject* names) {
 // `args`: `count` arguments, the last of which have the `names`.
 PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   constexpr size_t kMost = 32;
-  if (is_observed()) return nullptr;
   if (!self.replay || !same_names(self.names.get(), names)) return nullptr;
   if (static_cast<size_t>(count) != self.arguments.size() || self.replay->conditions().num_arguments() > kMost)
     return nullptr;
@@ -415,6 +414,7 @@ PyObject* run_alone(PyObject* self, PyObject* given) {
   return guarded([&]() -> PyObject* {
     PyObject *args, *names;
     if (!PyArg_ParseTuple(given, "O!O!:run", &PyTuple_Type, &args, &PyTuple_Type, &names)) return nullptr;
+    if (is_observed()) return none();
     PyObject* result = try_replay(*as_replay(self), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), names);
     if (!result) return none();
     Object owned = Object::steal(result);
@@ -575,6 +575,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* replay_call(PyObject* replays, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  if (is_observed()) return nullptr;
   return guarded([&]() -> PyObject* {
     if (keywords) count += PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(replays); ++k) {

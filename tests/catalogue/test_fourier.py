@@ -220,3 +220,13 @@ def test_float32_errors_are_a_few_roundings(length):
     expected = numpy.fft.fft(x.numpy().astype("complex128"))
     error = numpy.abs(torch.fft.fft(x).numpy() - expected).max()
     assert error < 6e-7 * numpy.abs(expected).max()
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho"])
+def test_a_line_has_the_same_bits_alone_and_among_others(norm):
+    for length in range(2, 34):  # longer ones alone are split into a matrix
+        z = numbers(9, length, is_complex=True).to(torch.complex64)
+        for name, x in (("fft", z), ("rfft", z.real.contiguous())):
+            function = getattr(torch.fft, name)
+            alone = torch.stack([function(line, norm=norm) for line in x])
+            assert torch.equal(function(x, norm=norm), alone), (name, length)

@@ -57,7 +57,7 @@ def test_what_does_not_fit_is_refused():
     model, named = trained(torch.optim.Adam)
     with pytest.raises(ValueError, match="not among named_parameters"):
         named.add_param_group({"params": nn.Parameter(torch.ones(1))})
-    with pytest.raises(TypeError, match="only optimize Tensors"):
+    with pytest.raises(TypeError, match="parameters are tensors"):
         named.add_param_group({"params": [3]})
     state = named.state_dict()
     state["state"]["0.bias"] = {"step": 1}

@@ -17,7 +17,6 @@ MODES: Final = (
 )
 
 REPLAYS: Final = ("never", "faster", "always")
-_DEFAULT_REPLAYS: Final = "faster"
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,7 @@ class Settings:
     def replays(self) -> str:
         """Which calls run again without Python: "never", "faster" or "always"."""
         # Only replays recompute results.
-        default = _DEFAULT_REPLAYS if memory_budget() >= 1 else "always"
-        if self.mode == "reduce-overhead" and default == "never":
-            default = "faster"
+        default = "faster" if memory_budget() >= 1 else "always"
         return str(self.options.get("replay", default))
 
     @property

@@ -16,12 +16,13 @@ from pellucid_compiler.ir.sizes import size_value
 from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.transforms.flat_graph import FlatGraph
 from pellucid_compiler.transforms.shard_rules import Split, State, Strategy, loop_bodies
+from pellucid_compiler.transforms.shard_windows import part_ranges
 
 
 def part_size(whole: int, ranks: int, place: int) -> int:
-    """The size of a process's part: parts are equal but for the last ones."""
-    step = -(-whole // ranks)
-    return max(0, min(step, whole - place * step))
+    """The size of a process's part."""
+    first, end = part_ranges(whole, ranks)[place]
+    return end - first
 
 
 def different_places(wholes: Iterable[int], ranks: int) -> list[int]:

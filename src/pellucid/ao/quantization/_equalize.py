@@ -94,8 +94,8 @@ def cross_layer_equalization(
     modules = module1, module2
     if not all(type(each) in _all_supported_types for each in modules):
         raise ValueError(
-            f"module type not supported: {type(module1)} {type(module2)}; equalization "
-            "is for linear and convolution layers, with a fused ReLU or without"
+            "equalization is for linear and convolution layers, with a fused ReLU or "
+            f"without, not {type(module1).__name__} and {type(module2).__name__}"
         )
     first, second = map(get_module_weight, modules)
     channels, inputs = first.shape[output_axis], second.shape[input_axis]
@@ -124,7 +124,7 @@ def expand_groups_in_paired_modules_list(
 ) -> list[list[Any]]:
     """Groups of adjacent modules as pairs; ValueError for a group of one."""
     if any(len(group) < 2 for group in paired_modules_list):
-        raise ValueError("Group must have at least two modules")
+        raise ValueError("a group has at least two adjacent modules")
     return [list(pair) for group in paired_modules_list for pair in pairwise(group)]
 
 
@@ -149,7 +149,8 @@ def converged(
     """
     if curr_modules.keys() != prev_modules.keys():
         raise ValueError(
-            "The keys to the given mappings must have the same set of names of modules"
+            "both dicts have the same names of modules, not "
+            f"{list(curr_modules)} and {list(prev_modules)}"
         )
     if None in prev_modules.values():
         return False

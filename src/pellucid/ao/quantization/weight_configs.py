@@ -2,8 +2,7 @@
 
 In torchao's manner, but each layer is measured: one that would be slower stays as it
 is, and the report says by how much. Read ``ao/_quantized/narrow_weights.py`` next;
-``accuracy.py``
-says what narrow weights cost in accuracy.
+``accuracy.py`` says what narrow weights cost in accuracy.
 """
 
 from __future__ import annotations

@@ -16,11 +16,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_void_p
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pellucid.distributed._distributed import Failure
+from pellucid.distributed._stores.errors import DistStoreError
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._transport.messages import DIRECT_BYTES, Buffer
 from pellucid.distributed._transport.read_links import FRAME, ReadLinks
@@ -28,7 +30,9 @@ from pellucid.distributed._transport.read_links import FRAME, ReadLinks
 _FRAMED, _LARGE = range(2)  # Gloo's slots
 _HEAD = struct.Struct(f"{FRAME.format}q")  # a frame, and the bytes that it carries
 _ADDRESS_BYTES = 192  # gloo::transport::Address::kMaxByteSize
-_CONNECT_SECONDS = 20.0  # once all have addresses: a rank that was killed never does
+_ASK_SECONDS = 0.2  # of connecting, before it is asked whether a rank has ended
+_NOTICE_SECONDS = 1.0  # until that is known
+_PATIENCE = 5  # Gloo waits this many timeouts for a connection
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # after the links
     "address": (c_int, c_char_p, c_int64),
     "connect": (c_int, c_char_p, c_int64),
@@ -78,6 +82,14 @@ def _memory(data: Buffer) -> Any:
     return (c_char * len(data)).from_buffer(data)
 
 
+def _ask_for_losses(store: Store, seconds: float) -> None:
+    """Raises if a rank that the group waits for has ended: a wait for a key does then,
+    which Gloo's for a connection does not.
+    """
+    with contextlib.suppress(DistStoreError):
+        store.wait(["gloo/lost"], timedelta(seconds=max(seconds, 0.001)))
+
+
 class GlooLinks(ReadLinks):
     """Connects on construction; addresses are exchanged through the store."""
 
@@ -92,7 +104,7 @@ class GlooLinks(ReadLinks):
         on_wait: Callable[[int], None],
     ) -> None:
         super().__init__(rank, size, where, on_wait)
-        self._library, limit = _library(), int(1000 * min(timeout, _CONNECT_SECONDS))
+        self._library, limit = _library(), int(1000 * timeout / _PATIENCE)
         self._links = self._library.pellucid_gloo_open(rank, size, host.encode(), limit)
         if not self._links:
             raise RuntimeError(self._error())
@@ -123,8 +135,29 @@ class GlooLinks(ReadLinks):
         addresses = {
             peer: store.get(f"gloo/{peer}/{self._rank}") for peer in self._peers
         }
-        for peer, address in addresses.items():
-            self._call("connect", peer, address, len(address))
+        refused: list[OSError] = []
+
+        def connect() -> None:
+            try:
+                for peer, address in addresses.items():
+                    self._call("connect", peer, address, len(address))
+            except OSError as error:
+                refused.append(error)
+
+        connecting = threading.Thread(target=connect, daemon=True)
+        connecting.start()
+        try:
+            while connecting.is_alive():
+                connecting.join(_ASK_SECONDS)
+                _ask_for_losses(store, 0.0)
+            if refused:
+                _ask_for_losses(store, _NOTICE_SECONDS)
+                raise RuntimeError(str(refused[0]))
+        except BaseException:
+            self._library.pellucid_gloo_stop(self._links)
+            connecting.join()
+            self._library.pellucid_gloo_close(self._links)
+            raise
 
     def _receive(self, peer: int) -> tuple[int, int, bytearray]:
         framed = self._frames[peer]

@@ -43,8 +43,8 @@ class _NamedOptimizer(Optimizer):
             self.ordered_param_keys = list(self.named_parameters)
         else:
             warnings.warn(
-                "Since we pass in param_groups, we will use param_groups to "
-                "initialize the optimizer, not all parameters of the module.",
+                "param_groups are given: parameters that are in none of them are not "
+                "optimized",
                 stacklevel=2,
             )
             given = [_with_list(group) for group in param_groups]
@@ -133,8 +133,7 @@ class _NamedOptimizer(Optimizer):
             )
         if not own["state"]:
             raise ValueError(
-                "Expects the optim to be initialized before load but found not "
-                "initialized: call init_state() or step() first"
+                "there is no state to load into: call init_state() or step() first"
             )
         for number, name in enumerate(self.ordered_param_keys):
             if name in state_dict["state"]:
@@ -155,10 +154,7 @@ def _with_list(group: Any) -> dict[str, Any]:
     params = [given] if isinstance(given, torch.Tensor) else list(given)
     for value in params:
         if not isinstance(value, torch.Tensor):
-            raise TypeError(
-                "optimizer can only optimize Tensors, but one of the params is "
-                + type(value).__name__
-            )
+            raise TypeError(f"parameters are tensors, not {type(value).__name__}")
     return {**group, "params": params}
 
 
