@@ -30,7 +30,7 @@ from pellucid._compile.trial import GAIN, Trial, working_time
 _WARM_UP: Final = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 4096
 _WHILE_OBSERVED: Final = 64
-"""Calls that run normally while modes are active in which no replay runs."""
+"""Calls that run normally while something observes calls."""
 _MOST_REPLAYS: Final = 16
 _MOST_STALE: Final = 2
 """Replays that are kept although numbers that they read have changed, for programs that
@@ -121,12 +121,10 @@ class Replayer:
         if self._until > 0:
             self._until -= 1
             return False
-        if _modes_observe():
+        if _is_observed():
             self._until = _WHILE_OBSERVED
             return False
-        if self._attempt is None and not self._has_paid():
-            return False
-        return sys.getprofile() is None and sys.gettrace() is None
+        return self._attempt is not None or self._has_paid()
 
     def spare(self, most: int) -> int:
         """How many of the next ``most`` calls are not analysed, and need not ask."""
@@ -316,9 +314,12 @@ def _forget_stale(owner: Any) -> None:
     owner.replays = tuple(r for r in owner.replays or () if id(r) not in old)
 
 
-def _modes_observe() -> bool:
-    """Whether modes are active in which no replay runs."""
-    return _C.is_anomaly_enabled() or bool(_C._torch_function_modes())
+def _is_observed() -> bool:
+    """Whether modes are active in which no replay runs, or a profiler or tracer of
+    Python, in which no call is analysed.
+    """
+    is_traced = sys.getprofile() is not None or sys.gettrace() is not None
+    return is_traced or _C.is_anomaly_enabled() or bool(_C._torch_function_modes())
 
 
 def _why_not(replay: Any) -> str:
