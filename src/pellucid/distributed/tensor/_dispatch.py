@@ -229,7 +229,7 @@ def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
 
             explain_call(call, shared)
         if shared is None:
-            return _whole(call, wrap)
+            return _without_rule(call, args, kwargs or {}, wrap)
         return _on_parts(call, shared, wrap)
 
 
@@ -346,11 +346,19 @@ def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) 
         return call.func(*args, **kwargs)
 
 
-def _whole(call: _Call, wrap: Wrap) -> Any:
-    """Runs an op without a declaration on full tensors, on every process."""
-    whole = (Replicate(),) * call.mesh.ndim
+def _without_rule(call: _Call, args: Any, kwargs: Any, wrap: Wrap) -> Any:
+    """Runs an op without a declaration: as the ops that it is a function of, or on full
+    tensors, on every process.
+    """
     if len(call.specs) == 1 and (call.op.is_written or call.op.name.endswith("_like")):
         return _filled(call, wrap)
+    with implicit_replication():  # what the function makes is alike on all processes
+        made = call.func.decompose(*args, **kwargs)
+    return _whole(call, wrap) if made is NotImplemented else made
+
+
+def _whole(call: _Call, wrap: Wrap) -> Any:
+    whole = (Replicate(),) * call.mesh.ndim
     if call.op.is_written and call.specs[0].placements != whole:
         _refuse_write(call)
     made = _run_moved(call, [whole] * len(call.specs))
