@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import numpy
+from tools.op_samples import samples
 
 import pellucid as torch
 import pellucid.distributed as dist
@@ -22,7 +23,6 @@ from pellucid.utils import _pytree as pytree
 from pellucid_compiler.declare import REGISTRY
 from tests.declarations.refusals import NAMES
 from tests.distributed.ranks import run_ranks
-from tools.op_samples import samples
 
 MESH = 2, 2
 
@@ -98,7 +98,8 @@ def difference(name, args, draw, mesh):
         if not isinstance(want, torch.Tensor):
             continue
         if want.shape != got.shape or want.dtype != got.dtype:
-            return f"{given}: {want.dtype}{tuple(want.shape)} {got.dtype}{tuple(got.shape)}"
+            types = [f"{x.dtype}{tuple(x.shape)}" for x in (got, want)]
+            return f"{given}: {' instead of '.join(types)}"
         if not torch.allclose(got, want, 1e-6, 1e-6, equal_nan=True):
             return f"{given}: {got} instead of {want}"
     return ""

@@ -77,7 +77,7 @@ def test_a_machine_of_one_node_says_minus_one(machine):
 
 def test_what_cannot_be_bound_says_why_or_runs_anywhere(machine, monkeypatch, caplog):
     options = NumaOptions(AffinityMode.NODE)
-    with pytest.raises(RuntimeError, match="no GPU 5: this machine has 5.*numactl"):
+    with pytest.raises(RuntimeError, match=r"no GPU 5: this machine has 5.*numactl"):
         cpus_to_bind_to(5, options)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {7})
     with pytest.raises(RuntimeError, match="GPU 0: this process may use no CPU"):

@@ -125,7 +125,9 @@ def test_etcd_is_refused_as_where_its_package_is_absent():
 
 
 def test_epochs_follow_each_other():
-    epochs = CyclingIterator(4, lambda epoch: iter([epoch] * 2 if epoch != 2 else []), 1)
+    epochs = CyclingIterator(
+        4, lambda epoch: iter([epoch] * 2 if epoch != 2 else []), 1
+    )
     assert list(iter(epochs)) == [1, 1, 3, 3]
     with pytest.raises(StopIteration):
         next(epochs)

@@ -13,7 +13,7 @@ from pellucid.distributed import TCPStore as TCPStore
 from pellucid.distributed import distributed_c10d as _c10d
 from pellucid.distributed._group.flight import dump
 from pellucid.distributed._group.running import running_groups
-from pellucid.distributed.distributed_c10d import *
+from pellucid.distributed.distributed_c10d import *  # noqa: F403 - as torch has it
 
 ProcessGroupGloo = _c10d.ProcessGroupGloo
 
@@ -25,7 +25,9 @@ def _dump_fr_trace(
 ) -> bytes:
     """The recorded calls and the groups of this process, pickled."""
     groups = running_groups()
-    return pickle.dumps(dump(groups, includeCollectives, includeStackTraces, onlyActive))
+    return pickle.dumps(
+        dump(groups, includeCollectives, includeStackTraces, onlyActive)
+    )
 
 
 def _dump_fr_trace_json(

@@ -95,13 +95,13 @@ class FlightRecorder:
         group._num_recorded += 1
         return self._kept(facts_of(group, call, group._num_recorded))
 
-    def message(
-        self, group: Any, tensor: Any, peer: int, is_send: bool
-    ) -> Recorded:
+    def message(self, group: Any, tensor: Any, peer: int, is_send: bool) -> Recorded:
         """Records a send or receive that has been posted."""
         group._num_messages += 1
-        arrow = f"send {group.rank()}->{peer}" if is_send else (
-            f"recv {group.rank()}<-{peer}"
+        arrow = (
+            f"send {group.rank()}->{peer}"
+            if is_send
+            else (f"recv {group.rank()}<-{peer}")
         )
         sizes, dtype = [[tensor.numel()]], str(tensor.dtype).rpartition(".")[2]
         made = self._kept(

@@ -19,7 +19,6 @@ from pellucid.distributed._transport.messages import Buffer
 from pellucid.distributed._transport.outbox import Outbox
 from pellucid.distributed._transport.read_links import FRAME, ReadLinks
 
-
 _NOTICE_SECONDS = 1.0  # until it is known that a rank has ended
 
 

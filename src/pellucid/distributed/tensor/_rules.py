@@ -36,9 +36,9 @@ class Shared(NamedTuple):
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
     dims whose processes do different work. ``numbers``: this process's sizes that
     differ from the call's, by argument. ``results``: placements and shapes of the
-    outputs. ``plans``: of each mesh dim, for the loops of ``graph``. If it ``is_nested``,
-    all this is said of the first mesh dim: along it the call, or the stages of
-    ``staged``, run on DTensors of the other dims, of which its operands are parts.
+    outputs. ``plans``: of each mesh dim, for the loops of ``graph``. If it
+    ``is_nested``, all this is said of the first mesh dim: along it the call, or the
+    stages of ``staged``, run on DTensors of the other dims, which are its parts.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
@@ -182,7 +182,9 @@ def _in_stages(
         found.append(plan if is_best else None)
     if not any(found):
         return None
-    used = [k for k, _ in enumerate(sizes) if any(not p[k].is_replicate() for p in given)]
+    used = [
+        k for k, _ in enumerate(sizes) if any(not p[k].is_replicate() for p in given)
+    ]
     plan = found[used[0]]
     if len(used) > 1:
         return _nested(traced, given, sizes, places, chosen[0], found[0])
@@ -220,7 +222,9 @@ def _nested(
             for p in placements[1:]
         ]
         needs.append((_placement(state), *others))
-    results = zip([(_placement(state),) for state in source.results], shapes, strict=True)
+    results = zip(
+        [(_placement(state),) for state in source.results], shapes, strict=True
+    )
     return Shared(
         tuple(needs),
         (any(state is not None for state in source.needs),),

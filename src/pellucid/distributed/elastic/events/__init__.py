@@ -13,11 +13,15 @@ import sys
 import traceback
 from typing import Any
 
-from pellucid.distributed.elastic.events.api import Event, EventSource, NodeState
+from pellucid.distributed.elastic.events.api import (
+    Event,
+    EventSource,
+    NodeState,
+    RdzvEvent,
+)
 from pellucid.distributed.elastic.events.api import (
     EventMetadataValue as EventMetadataValue,
 )
-from pellucid.distributed.elastic.events.api import RdzvEvent
 from pellucid.distributed.elastic.events.handlers import get_logging_handler
 
 __all__ = [

@@ -1,5 +1,5 @@
-"""The names of the package ``etcd``, which PyTorch's rendezvous "etcd" uses: each raises
-``EtcdStubError``, as in PyTorch where the package is not installed.
+"""The names of the package ``etcd``, which PyTorch's rendezvous "etcd" uses: each
+raises ``EtcdStubError``, as in PyTorch where the package is not installed.
 
 etcd's interface that the package speaks is gone since etcd 3.6. The rendezvous "c10d"
 needs no server of its own.
@@ -52,7 +52,7 @@ class EtcdEventIndexCleared(_AbsentError):
     """A change that is forgotten."""
 
 
-class EtcdException(_AbsentError):  # noqa: N818 - the package's name
+class EtcdException(_AbsentError):
     """Any of them."""
 
 

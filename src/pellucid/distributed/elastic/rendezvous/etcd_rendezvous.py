@@ -13,11 +13,11 @@ __all__ = [
 ]
 
 
-class EtcdRendezvousRetryableFailure(Exception):  # noqa: N818 - PyTorch's name
+class EtcdRendezvousRetryableFailure(Exception):
     """A step of the rendezvous that may be tried again."""
 
 
-class EtcdRendezvousRetryImmediately(Exception):  # noqa: N818 - PyTorch's name
+class EtcdRendezvousRetryImmediately(Exception):
     """The same, without a pause."""
 
 

@@ -32,9 +32,7 @@ def _create_c10d_handler(params: RendezvousParameters) -> RendezvousHandler:
 rendezvous_handler_registry.register("c10d", _create_c10d_handler)
 rendezvous_handler_registry.register("static", create_rdzv_handler)
 rendezvous_handler_registry.register("etcd", etcd_rendezvous.create_rdzv_handler)
-rendezvous_handler_registry.register(
-    "etcd-v2", etcd_rendezvous_backend.create_backend
-)
+rendezvous_handler_registry.register("etcd-v2", etcd_rendezvous_backend.create_backend)
 
 
 def get_rendezvous_handler(params: RendezvousParameters) -> RendezvousHandler:

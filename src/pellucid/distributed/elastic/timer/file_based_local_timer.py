@@ -1,5 +1,5 @@
-"""Timers of the processes of a machine, which ask by lines of JSON in a named pipe: also
-processes that share no queue with the server, such as commands.
+"""Timers of the processes of a machine, which ask by lines of JSON in a named pipe:
+also processes that share no queue with the server, such as commands.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ def _groups(dumps: list[dict[str, Any]]) -> dict[str, tuple[str, list[int]]]:
     for dump in dumps:
         for name, facts in dump["pg_config"].items():
             ranks = sorted(ast.literal_eval(str(facts["ranks"])))
-            key = name if found.get(name, ("", ranks))[1] == ranks else f"{name} {ranks}"
+            key = (
+                name if found.get(name, ("", ranks))[1] == ranks else f"{name} {ranks}"
+            )
             found[key] = str(facts["desc"]), ranks
     return found
 

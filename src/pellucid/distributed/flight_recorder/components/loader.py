@@ -27,8 +27,8 @@ def _prefix_of(files: list[str]) -> str:
     if len(found) != 1:
         raise ValueError(
             "Unable to automatically determine the common prefix for the trace file "
-            f"names, which begin with {sorted(found)}. Please specify --prefix argument "
-            "manually"
+            f"names, which begin with {sorted(found)}. Please specify --prefix "
+            "argument manually"
         )
     return found.pop()
 

@@ -106,7 +106,10 @@ class LocalElasticAgent(SimpleElasticAgent):
     def _log_watchdog_event(self, name: str, request: FileTimerRequest | None) -> None:
         about: dict[str, Any] = {"watchdog_event": name}
         if request is not None:
-            about |= {"worker_pid": str(request.worker_pid), "scope_id": request.scope_id}
+            about |= {
+                "worker_pid": str(request.worker_pid),
+                "scope_id": request.scope_id,
+            }
             about["expiration_time"] = str(request.expiration_time)
             about["signal"] = str(int(request.signal))
         events.record(
