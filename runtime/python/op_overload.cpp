@@ -21,7 +21,7 @@ PyObject* call_overload(PyObject* self, PyObject* const* args, size_t nargsf, Py
   return guarded([&] { return call_overloads(set, {nullptr, args, PyVectorcall_NARGS(nargsf), keywords}); });
 }
 
-// decompose(*args, **kwargs): the op as the ops that it calls; NotImplemented if it is no function of others.
+// decompose(*args, **kwargs): the op as the ops that it calls; NotImplemented if it has no body.
 PyObject* decompose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   OverloadSet& set = *reinterpret_cast<OverloadObject*>(self)->set;
   return guarded([&] { return call_inside(set, {nullptr, args, count, keywords}); });

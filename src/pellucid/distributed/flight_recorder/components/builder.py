@@ -1,4 +1,4 @@
-"""``build_db``: the ranks' calls side by side, by group and number."""
+"""``build_db``: compares the ranks' calls, by group and number."""
 
 from __future__ import annotations
 
