@@ -28,8 +28,8 @@ PyObject* decompose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
 }
 
 PyMethodDef methods[] = {
-    {"decompose", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(decompose)),
-     METH_FASTCALL | METH_KEYWORDS, "A call as the ops that it consists of; NotImplemented without such ops."},
+    {"decompose", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(decompose)), METH_FASTCALL | METH_KEYWORDS,
+     "A call as the ops that it consists of; NotImplemented without such ops."},
     {},
 };
 
