@@ -19,7 +19,12 @@ from pellucid.distributed.tensor._redistribute import Step, line_of, steps_betwe
 from pellucid.distributed.tensor._registered import registered, registered_rule
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor._staged import entered, run_staged
-from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
+from pellucid.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
 from pellucid.utils import _pytree as pytree
 
 _Tensor = torch.Tensor
@@ -260,7 +265,7 @@ def _on_inner(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     parts = call.moved(shared.needs)
     for part, spec, (need, *rest) in zip(parts, call.specs, shared.needs, strict=True):
         shape = list(spec.shape)
-        if need.is_shard():
+        if isinstance(need, Shard):
             shape[need.dim] = line.part(shape[need.dim])[0]
         x = wrap(part, spec_of(part, inner, rest, shape))
         is_entered = shared.is_shared[0] and need.is_replicate()
@@ -305,10 +310,11 @@ def _wrapped(call: _Call, shared: _rules.Shared, made: Any, wrap: Wrap) -> Any:
         if not isinstance(local, _Tensor):
             return local
         placements, shape = next(results)
+        part: Any = local
         if shared.is_nested:
-            placements = *placements, *local._spec.placements
-            local = local._local_tensor
-        return wrap(local, spec_of(local, call.mesh, placements, shape))
+            placements = *placements, *part._spec.placements
+            part = part._local_tensor
+        return wrap(part, spec_of(part, call.mesh, placements, shape))
 
     if isinstance(made, _Tensor):
         return wrapped(made)

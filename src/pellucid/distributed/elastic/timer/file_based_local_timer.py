@@ -55,7 +55,7 @@ class FileTimerRequest(TimerRequest):
             and (self.version, self.signal) == (other.version, other.signal)
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def to_json(self) -> str:
         """The request as a line of the pipe."""

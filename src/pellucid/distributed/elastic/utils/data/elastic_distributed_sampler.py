@@ -12,7 +12,7 @@ from pellucid.utils.data.distributed import DistributedSampler
 __all__ = ["ElasticDistributedSampler"]
 
 
-class ElasticDistributedSampler(DistributedSampler):  # type: ignore[type-arg]
+class ElasticDistributedSampler(DistributedSampler):
     """A ``DistributedSampler`` of the examples from ``start_index`` on, which are
     permuted by the epoch.
     """
@@ -37,7 +37,7 @@ class ElasticDistributedSampler(DistributedSampler):  # type: ignore[type-arg]
     def __iter__(self) -> Iterator[Any]:
         generator = torch.Generator()
         generator.manual_seed(self.epoch)
-        count = len(self.dataset) - self.start_index  # type: ignore[arg-type]
+        count = len(self.dataset) - self.start_index
         order = torch.randperm(count, generator=generator).add(self.start_index)
         indices = order.tolist()
         indices += indices[: self.total_size - len(indices)]
