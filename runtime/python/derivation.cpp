@@ -22,6 +22,7 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
     const std::optional<Derivation> found = op ? derived_from(*op) : std::nullopt;
+    if (!found && op && derivative_origin(*op)) return none();  // a stage of an op, not a derivative
     if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
     if (!found->op) raise(ErrorKind::Runtime, "the op that %s is the derivative of is forgotten", name);
     Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));

@@ -204,6 +204,14 @@ PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
   return result.leak();
 }
 
+PyObject* call_inside(OverloadSet& set, const PythonArguments& given) {
+  const Signature& signature = *set.signatures->front();
+  if (!signature.body) return new_reference(Py_NotImplemented);
+  ParsedArguments parsed;
+  if (!parse(signature, given, parsed)) raise_mismatch(set, given);
+  return call_body(signature, parsed.values());
+}
+
 PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch) {
   note_line();
   if (function_modes_active()) [[unlikely]]

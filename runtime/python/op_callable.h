@@ -38,6 +38,9 @@ inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, 
   return choose_overload(set, given, wanted, mismatch);
 }
 
+// Runs the body of a set's only op, a composite; returns NotImplemented for other ops.
+PyObject* call_inside(OverloadSet& set, const PythonArguments& given);
+
 // Runs the op with parsed arguments and wraps its results.
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed);
 

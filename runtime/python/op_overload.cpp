@@ -21,6 +21,18 @@ PyObject* call_overload(PyObject* self, PyObject* const* args, size_t nargsf, Py
   return guarded([&] { return call_overloads(set, {nullptr, args, PyVectorcall_NARGS(nargsf), keywords}); });
 }
 
+// decompose(*args, **kwargs): the op as the ops that it calls; NotImplemented if it has no body.
+PyObject* decompose(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  OverloadSet& set = *reinterpret_cast<OverloadObject*>(self)->set;
+  return guarded([&] { return call_inside(set, {nullptr, args, count, keywords}); });
+}
+
+PyMethodDef methods[] = {
+    {"decompose", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(decompose)), METH_FASTCALL | METH_KEYWORDS,
+     "A call as the ops that it consists of; NotImplemented without such ops."},
+    {},
+};
+
 PyObject* full_name(PyObject* self, void*) {
   return guarded([&] { return to_string(reinterpret_cast<OverloadObject*>(self)->op->qualified_name).leak(); });
 }
@@ -66,6 +78,7 @@ void add_op_overload(PyObject* module) {
   overload_base_type.tp_call = PyVectorcall_Call;
   overload_base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL;
   overload_base_type.tp_getset = attributes;
+  overload_base_type.tp_methods = methods;
   checked(PyType_Ready(&overload_base_type));
   checked(PyModule_AddObjectRef(module, "_OpOverloadBase", reinterpret_cast<PyObject*>(&overload_base_type)));
 }

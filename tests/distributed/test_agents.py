@@ -324,8 +324,11 @@ def test_a_launch_initialises_metrics(monkeypatch):
 
 
 def test_parameters_are_checked():
-    with pytest.raises(ValueError, match=r"'etcd' is not registered.*'c10d', 'static'"):
-        get_rendezvous_handler(RendezvousParameters("etcd", "h:1", "job", 1, 1))
+    with pytest.raises(ValueError, match=r"'zoo' is not registered.*'c10d', 'static'"):
+        get_rendezvous_handler(RendezvousParameters("zoo", "h:1", "job", 1, 1))
+    for backend in ("etcd", "etcd-v2"):
+        with pytest.raises(ImportError, match=r"'etcd' module is required.*'c10d'"):
+            get_rendezvous_handler(RendezvousParameters(backend, "h:1", "job", 1, 1))
     with pytest.raises(ValueError, match="greater than zero"):
         RendezvousParameters("c10d", "h:1", "job", 0, 1)
     parameters = RendezvousParameters("c10d", "h:1", "job", 1, 1, a="yes", b="7")

@@ -111,12 +111,12 @@ def test_events_are_logged_where_they_are_sent(monkeypatch):
         def emit(self, record):
             lines.append(record.getMessage())
 
-    monkeypatch.setitem(events.handlers, "own", Collects())
+    monkeypatch.setitem(events.handlers.handlers, "own", Collects())
     event = events.Event("step", events.EventSource.WORKER, 3, {"loss": 0.5})
     events.record(event)
     events.record(event, "own")
     assert events.Event.deserialize(lines.pop()) == event and not lines
-    monkeypatch.setitem(events.handlers, "dynamic_rendezvous", Collects())
+    monkeypatch.setitem(events.handlers.handlers, "dynamic_rendezvous", Collects())
     failed = events.NodeState.FAILED
     try:
         raise KeyError("lost")

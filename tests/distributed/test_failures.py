@@ -15,7 +15,7 @@ import pytest
 
 import pellucid as torch
 from pellucid import distributed as dist
-from pellucid.distributed._transport import gloo
+from pellucid.distributed._transport import gloo, sockets
 from pellucid.distributed._transport.messages import DIRECT_BYTES
 from pellucid.distributed._transport.read_links import ReadLinks
 from tests.distributed.ranks import exit_code_of, run_ranks
@@ -125,6 +125,18 @@ def rank_ends_before_a_new_group(rank, size):
         dist.barrier()  # over sockets no memory is shared
 
 
+def rank_ends_while_others_connect(rank, size):
+    dist.barrier()
+
+    def end(*_, **given):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if rank == 1:
+        sockets.SocketLinks._call = end
+    with pytest.raises(dist.DistBackendError, match=r"rank 1 \(.*has ended"):
+        dist.new_group()
+
+
 def rank_hears_of_one_outside_its_group(rank, size):
     pids = [None] * size
     dist.all_gather_object(pids, os.getpid())
@@ -182,6 +194,11 @@ def test_any_thread_learns_what_ranks_wait_for(transport, tmp_path):
 def test_new_groups_do_not_wait_for_the_killed(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_ends_before_a_new_group, 3, tmp_path, killed={0}, **environment)
+
+
+def test_who_waits_for_a_connection_hears_that_its_rank_has_ended(tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": "tcp"}
+    run_ranks(rank_ends_while_others_connect, 2, tmp_path, killed={1}, **environment)
 
 
 def test_who_waits_for_a_rank_that_has_failed_elsewhere_hears_why(transport, tmp_path):

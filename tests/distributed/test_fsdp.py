@@ -1,5 +1,6 @@
 """Training with sharded parameters, against one process."""
 
+import copy
 import functools
 
 import pytest
@@ -9,6 +10,7 @@ from pellucid import distributed as dist
 from pellucid import nn
 from pellucid.distributed.device_mesh import init_device_mesh
 from pellucid.distributed.fsdp import (
+    DataParallelMeshDims,
     FSDPModule,
     FullOptimStateDictConfig,
     FullyShardedDataParallel,
@@ -20,7 +22,7 @@ from pellucid.distributed.fsdp import (
 )
 from pellucid.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from pellucid.distributed.fsdp.wrap import transformer_auto_wrap_policy
-from pellucid.distributed.tensor import DTensor, Shard
+from pellucid.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from pellucid.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -366,6 +368,52 @@ def rank_shares_a_square(rank, size):
 
 def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
     assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4
+
+
+def rank_names_the_dims_of_data(rank, size):
+    mesh = init_device_mesh("cpu", (1, 2, 2), mesh_dim_names=("dp", "fsdp", "tp"))
+    for dims, split in (
+        (DataParallelMeshDims(shard="fsdp", replicate="dp"), ["tp", "dp", "fsdp"]),
+        (DataParallelMeshDims(shard=("dp", "fsdp")), ["tp", "dp_fsdp"]),
+    ):
+        torch.manual_seed(0)
+        whole = nn.Linear(4, 6)
+        model = copy.deepcopy(whole)
+        for name, parameter in whole.named_parameters():
+            placed = [Replicate(), Replicate(), Shard(0)]
+            parts = distribute_tensor(parameter.detach(), mesh, placed)
+            setattr(model, name, nn.Parameter(parts))
+        fully_shard(model, mesh=mesh, dp_mesh_dims=dims)
+        spec = model.weight._spec
+        assert list(spec.mesh.mesh_dim_names) == split
+        assert spec.placements[0] == spec.placements[-1] == Shard(0)
+        x = torch.randn(4, 4)
+        own = distribute_tensor(x, mesh["tp"], [Replicate()])
+        loss = model(own).pow(2).mean()
+        loss.backward()
+        whole(x).pow(2).mean().backward()
+        for name, parameter in whole.named_parameters():
+            found = getattr(model, name).grad.full_tensor()
+            torch.testing.assert_close(found, parameter.grad)
+    plain, names = nn.Linear(4, 4), DataParallelMeshDims(shard="fsdp")
+    with pytest.raises(ValueError, match="all parameters must be DTensors on the mesh"):
+        fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
+    with pytest.raises(ValueError, match=r"'x' not found in mesh.mesh_dim_names"):
+        fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard="x"))
+    with pytest.raises(ValueError, match="must have mesh_dim_names"):
+        fully_shard(plain, dp_mesh_dims=names)
+    with pytest.raises(ValueError, match="replicates alone: use"):
+        fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(None, "dp"))
+    split = distribute_tensor(torch.ones(4, 4), mesh, [Replicate(), Shard(0), Shard(1)])
+    plain.weight = nn.Parameter(split)
+    with pytest.raises(ValueError, match="'fsdp', where it must be Replicate"):
+        fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
+
+
+def test_dims_of_data_are_named_in_a_mesh_of_everything(tmp_path):
+    run_ranks(rank_names_the_dims_of_data, 4, tmp_path)
+    with pytest.raises(ValueError, match="At least one of shard or replicate"):
+        DataParallelMeshDims()
 
 
 def rank_makes_a_model_on_meta(rank, size):

@@ -59,7 +59,7 @@ API = {
     "_tensor": set(),
     # The package, ops, and what the runtime imports
     "_package": set(),
-    "_C": {"func"},
+    "_C": {"distributed", "distributed/_group", "func"},
     "_C/_runtime": {"_ops", "pellucid_compiler"},
     "_ops": {"_package", "ao/_quantized", "utils/_cpp"},
     "_decomp": {"_C/_runtime", "_functions", "_ops", "pellucid_compiler"},
@@ -340,12 +340,22 @@ API = {
         *("distributed/_transport",),
         *("distributed/elastic/agent/server", "distributed/elastic/multiprocessing"),
         *("distributed/elastic/multiprocessing/errors", "distributed/elastic/utils"),
-        *("distributed/launcher", "cuda"),
+        *("distributed/launcher", "cuda", "numa"),
     },
+    "numa": {"cuda"},
     "distributed/_composable": {"distributed/fsdp", "nn", "nn/parallel", "utils"},
     "distributed/_group": {
         *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
         *("_package", "cuda", "devices"),
+    },
+    "distributed/_shard": {"distributed", "nn"},
+    "distributed/_shard/sharded_tensor": {
+        *("distributed", "distributed/_shard", "distributed/_shard/sharding_spec"),
+        *("distributed/checkpoint",),
+    },
+    "distributed/_shard/sharding_spec": {
+        *("distributed", "distributed/_shard", "distributed/_shard/sharded_tensor"),
+        *("distributed/tensor",),
     },
     "distributed/_stores": set(),
     "distributed/_tensor": {
@@ -369,21 +379,28 @@ API = {
     "distributed/elastic": set(),
     "distributed/elastic/agent": set(),
     "distributed/elastic/agent/server": {
-        *("distributed/_stores", "distributed/elastic", "distributed/elastic/metrics"),
+        *("distributed/_stores", "distributed/elastic/events"),
+        *("distributed/elastic/metrics", "distributed/elastic/timer"),
         *("distributed/elastic/multiprocessing", "distributed/elastic/rendezvous"),
         *("distributed/elastic/multiprocessing/errors", "distributed/elastic/utils"),
     },
+    "distributed/elastic/events": set(),
     "distributed/elastic/metrics": set(),
     "distributed/elastic/multiprocessing": {
+        "numa",
         *("distributed/elastic/multiprocessing/errors",),
         *("distributed/elastic/multiprocessing/subprocess_handler",),
     },
     "distributed/elastic/multiprocessing/errors": set(),
-    "distributed/elastic/multiprocessing/subprocess_handler": set(),
+    "distributed/elastic/multiprocessing/subprocess_handler": {"numa"},
     "distributed/elastic/rendezvous": {
         *("distributed/_stores", "distributed/elastic/utils"),
     },
+    "distributed/elastic/timer": set(),
     "distributed/elastic/utils": {"distributed/_stores"},
+    "distributed/elastic/utils/data": {"utils/data"},
+    "distributed/flight_recorder": {"distributed/flight_recorder/components"},
+    "distributed/flight_recorder/components": set(),
     "distributed/fsdp": {
         *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         *("utils/_pytree",),

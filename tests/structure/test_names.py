@@ -29,6 +29,7 @@ OF_PYTORCH = {
         "multiprocessing",
         "nested",
         "nn",
+        "numa",
         "onnx",
         "ops",
         "optim",

@@ -48,7 +48,10 @@ def decompose_derivative(op: OpOverload, args: tuple[Any, ...], mode: Any) -> An
 @lru_cache(None)
 def _decompositions(op: OpOverload) -> list[_Run]:
     """By the forward op's declaration, else by the derivative's own function."""
-    rule, forward, sources, structural, results = _C._derived_from(op.name())
+    derivation = _C._derived_from(op.name())
+    if derivation is None:
+        return []
+    rule, forward, sources, structural, results = derivation
     gradients = [index for source, index, _ in sources if source == "gradient"]
     if rule != "vjp":
         return []

@@ -43,6 +43,7 @@ from pellucid.distributed.distributed_c10d import barrier, get_rank
 from pellucid.distributed.distributed_c10d import (
     default_pg_timeout as default_pg_timeout,
 )
+from pellucid.distributed.remote_device import _remote_device as _remote_device
 from pellucid.distributed.rendezvous import (
     register_rendezvous_handler as register_rendezvous_handler,
 )

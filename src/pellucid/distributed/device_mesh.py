@@ -146,7 +146,15 @@ class DeviceMesh:
             )
         return self._part(chosen, axes)
 
-    def _part(self, names: tuple[str, ...], axes: tuple[Axes, ...]) -> DeviceMesh:
+    @cached_property
+    def _inner(self) -> DeviceMesh:
+        """The dims but the first, at this process's place in that."""
+        names = self.mesh_dim_names
+        return self._part(None if names is None else names[1:], self._axes[1:])
+
+    def _part(
+        self, names: tuple[str, ...] | None, axes: tuple[Axes, ...]
+    ) -> DeviceMesh:
         """The dims of the root that the axes say, at this process's place."""
         flat = [axis for each in axes for axis in each]
         root, order = self._root, sorted(flat)

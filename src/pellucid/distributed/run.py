@@ -24,6 +24,7 @@ from pellucid.distributed.elastic.multiprocessing.api import (
 from pellucid.distributed.elastic.multiprocessing.errors import ChildFailedError
 from pellucid.distributed.elastic.utils.api import macros
 from pellucid.distributed.launcher.api import LaunchConfig, elastic_launch
+from pellucid.numa.binding import AffinityMode, NumaOptions
 
 __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
 
@@ -80,6 +81,8 @@ def get_args_parser() -> argparse.ArgumentParser:
         help="a class by its entry point in torchrun.logs_specs")  # fmt: skip
     add("--signals-to-handle", default=DEFAULT_SIGNALS, help="signals that end all")
     add("--shutdown-timeout", type=int, default=None, help="seconds before SIGKILL")
+    add("--numa-binding", default=None, choices=[mode.value for mode in AffinityMode],
+        help="the CPUs of each rank, by its GPU")  # fmt: skip
     add("--virtual-local-rank", action="store_true", help="each rank sees one GPU, 0")
     add("training_script", help="the script, module or command")
     add("training_script_args", nargs=argparse.REMAINDER, help="of the program")
@@ -142,6 +145,10 @@ def _logs_specs(args: argparse.Namespace) -> LogsSpecs:
     )
 
 
+def _numa_options(mode: str | None) -> NumaOptions | None:
+    return None if mode is None else NumaOptions(AffinityMode(mode))
+
+
 def config_from_args(
     args: argparse.Namespace,
 ) -> tuple[LaunchConfig, Callable[..., Any] | str, list[str]]:
@@ -171,6 +178,7 @@ def config_from_args(
         duplicate_stderr_filters=args.duplicate_stderr_filters,
         virtual_local_rank=args.virtual_local_rank,
         shutdown_timeout=args.shutdown_timeout,
+        numa_options=_numa_options(args.numa_binding),
     )
     return config, *_program(args)
 

@@ -202,7 +202,6 @@ def qr(A, mode):
     autocast="float32",
     seen=True,
 )
-@composite("orgqr(Tensor self, Tensor input2) -> Tensor", out=True, autocast="float32")
 def householder_product(vectors, tau):
     """The first columns of the product of reflections ``1 - tau v vᴴ``.
 
@@ -224,6 +223,12 @@ def householder_product(vectors, tau):
     for k in reversed(range(tau.shape[-1])):
         product = reflected(product, vectors, tau, k)
     return product.contiguous()
+
+
+@composite("orgqr(Tensor self, Tensor input2) -> Tensor", out=True, autocast="float32")
+def orgqr(vectors, tau):
+    """``linalg.householder_product``."""
+    return api.linalg.householder_product(vectors, tau)
 
 
 def _require_reflections(name, vectors, tau):

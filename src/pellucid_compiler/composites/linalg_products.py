@@ -240,7 +240,6 @@ _REACH = {"float32": 3.01, "float64": 1.09}
 @composite(
     "linalg_matrix_exp(Tensor self) -> Tensor", namespace="linalg", out=True, seen=True
 )
-@composite("matrix_exp(Tensor self) -> Tensor")
 def matrix_exp(x):
     """The exponential of square matrices, by scaling and squaring (Moler and Van Loan
     2003, method 3).
@@ -261,6 +260,12 @@ def matrix_exp(x):
     for k in range(_greatest(halvings)):
         exponential = api.where(halvings > k, exponential @ exponential, exponential)
     return exponential.masked_fill(~norms.isfinite(), float("nan"))
+
+
+@composite("matrix_exp(Tensor self) -> Tensor")
+def exponential(x):
+    """``linalg.matrix_exp``."""
+    return api.linalg.matrix_exp(x)
 
 
 def _greatest(halvings):

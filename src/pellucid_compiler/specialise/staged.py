@@ -61,7 +61,8 @@ from pellucid_compiler.transforms.stages import Stage, stages_of
 RULE: Final = "stage"
 """The first item of the origin of a stage's op."""
 
-_OPS: Final[Bounded[bytes, Op]] = Bounded(1024)
+_OPS: Final[Bounded[str, Op]] = Bounded(1024)
+"""The stages' ops, by name."""
 
 
 class Size(NamedTuple):
@@ -184,7 +185,7 @@ def _described(
     calls = []
     for place in range(len(source.stages)):
         description = encode(
-            [op.full_name, arguments, states, results, ranks, has_gradient, place]
+            [_named(op), arguments, states, results, ranks, has_gradient, place]
         )
         calls.append(_call(source, place, description))
     shapes = tuple(shape_value(value.shape, env) for value in graph.outputs)
@@ -203,6 +204,18 @@ def _described(
     )
 
 
+def _named(op: Op) -> str | bytes:
+    """A declared op's name; a stage's description, if its op runs in stages itself:
+    along another mesh dim.
+    """
+    return op.function.description if isinstance(op.function, _Body) else op.full_name
+
+
+def stage_op(name: str) -> Op | None:
+    """The op of a stage by its name, without namespace."""
+    return _OPS.get(name)
+
+
 def _placed(state: State) -> State:
     """How an operand is before its window is gathered."""
     return Split(state.dim) if isinstance(state, Window) else state
@@ -210,7 +223,7 @@ def _placed(state: State) -> State:
 
 def _call(source: _Source, place: int, description: bytes) -> StageCall:
     stage = source.stages[place]
-    body = _OPS.put(description, _stage_op(source, place, description))
+    body = _stage_op(source, place, description)
     assert isinstance(body.function, _Body)
     combines = {}
     for number in stage.joins:
@@ -256,16 +269,25 @@ def _traced(op: Op, values: Sequence[Any]) -> tuple[Graph, dict[str, Any]]:
 
 def stage_graph(description: bytes, arguments: Any) -> GraphOp:
     """The op of a stage at the key of a request's arguments."""
-    op = _OPS.get(description) or _OPS.put(description, _rebuilt(description))
+    op = _op_of(description)
     found = declared_graph(op, [decode_argument(item) for item in arguments])
     return replace(found, reference=encode([RULE, description, [], 0]))
+
+
+def _op_of(description: bytes) -> Op:
+    return _OPS.get(_name(description)) or _rebuilt(description)
+
+
+def _name(description: bytes) -> str:
+    return f"stage_{hashlib.sha256(description).hexdigest()[:DIGEST]}"
 
 
 def _rebuilt(description: bytes) -> Op:
     fields: Any = decode(description)
     name, arguments, needs, results, ranks, has_gradient, place = fields
     values = [decode_argument(item) for item in arguments]
-    graph, env = _traced(declared_op(name), values)
+    op = declared_op(name) if isinstance(name, str) else _op_of(name)
+    graph, env = _traced(op, values)
     states = [_decoded(item) for item in needs]
     wanted = [_decoded(item) for item in results]
     given = list(map(_placed, states))
@@ -274,26 +296,26 @@ def _rebuilt(description: bytes) -> Op:
             flat = FlatGraph(graph)
             source = _Source(flat, env, plan, stages_of(flat, plan))
             return _stage_op(source, place, description)
-    raise LookupError(f"{name}: its stages are not found again")
+    raise LookupError(f"{op.full_name}: its stages are not found again")
 
 
 def _stage_op(source: _Source, place: int, description: bytes) -> Op:
-    body = _Body(source, source.stages[place])
+    body = _Body(source, source.stages[place], description)
     tensors = [f"Tensor x{k}" for k in range(len(body.stage.inputs))]
     sizes = ["SymInt[] sizes"] if body.sizes else []
     numbers = ["Scalar[] numbers"] if body.numbers else []
     results = ", ".join(["Tensor"] * len(body.stage.outputs))
     result = f"({results})" if len(body.stage.outputs) > 1 else results
-    digest = hashlib.sha256(description).hexdigest()[:DIGEST]
-    given = ", ".join([*tensors, *sizes, *numbers])
-    return Op(body, f"stage_{digest}({given}) -> {result}", body.kind, Options())
+    given, name = ", ".join([*tensors, *sizes, *numbers]), _name(description)
+    made = Op(body, f"{name}({given}) -> {result}", body.kind, Options())
+    return _OPS.put(name, made)
 
 
 class _Body:
     """A stage's body, as the function of an op."""
 
-    def __init__(self, source: _Source, stage: Stage) -> None:
-        self.source, self.stage = source, stage
+    def __init__(self, source: _Source, stage: Stage, description: bytes) -> None:
+        self.source, self.stage, self.description = source, stage, description
         self.states = {n: source.state(n, stage.steps[0]) for n in stage.inputs}
         self.sizes: dict[tuple[str, Expr], Size] = {}
         self.numbers: dict[Expr, None] = {}

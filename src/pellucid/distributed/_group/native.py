@@ -14,7 +14,7 @@ from typing import Any
 
 import pellucid as torch
 from pellucid.distributed._distributed import is_defined
-from pellucid.distributed._group import options
+from pellucid.distributed._group import flight, options
 from pellucid.distributed._group.argument_checks import (
     check_outputs,
     check_sizes,
@@ -261,6 +261,8 @@ class NativeGroup(RunningGroup):
         nbytes = tensor.numel() * tensor.element_size()
         message = post(tensor.data_ptr(), nbytes, peer, tag)
         work = MessageWork(self, message, tensors, peer, is_send)
+        if flight.recorder is not None:
+            work.recorded = flight.recorder.message(self, tensor, peer, is_send)
         with self._posting:
             self._mail = {other for other in self._mail if not other.is_completed()}
             if not message.is_done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pellucid.distributed._distributed import Failure
+from pellucid.distributed._group.flight import Recorded
 from pellucid.distributed._group.whereabouts import call_site
 from pellucid.distributed._group.work import Work
 from pellucid.distributed._stores.errors import DistBackendError
@@ -23,6 +24,7 @@ class MessageWork(Work):
         super().__init__(tensors)
         self._group, self._message, self._peer = group, message, peer
         self._is_send = is_send
+        self.recorded: Recorded | None = None  # by the flight recorder
 
     def is_completed(self) -> bool:
         """Whether it is done, with or without an error."""
@@ -48,6 +50,8 @@ class MessageWork(Work):
                 f"{self._message.num_received} bytes; the tensor has {nbytes}. Receive "
                 "into a tensor of the size and dtype of the one that is sent"
             )
+        if self.recorded is not None:
+            self.recorded.complete()
         return True
 
     def _text(self, failure: Failure, seconds: float) -> str:

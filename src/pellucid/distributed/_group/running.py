@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from pellucid.distributed._distributed import Failure
-from pellucid.distributed._group import failure
+from pellucid.distributed._group import failure, flight
 from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._group.queue import CallQueue
 from pellucid.distributed._group.whereabouts import call_site, main_thread_place
@@ -49,6 +49,7 @@ class RunningGroup(ProcessGroup):
         self._transport = self._connect()
         self._queue = CallQueue("collectives")
         self._num_calls = 0
+        self._num_recorded = self._num_messages = 0  # by the flight recorder
         self._last: Call | None = None
         self._before: Call | None = None  # the one before it
         self._since, self._site = 0.0, ""  # of the current call; 0: there is none
@@ -97,8 +98,12 @@ class RunningGroup(ProcessGroup):
             self._refuse()
         timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
         kind, count, dtype, reduction, root = call
+        recorder = flight.recorder
+        recorded = None if recorder is None else recorder.collective(self, call)
         if not opts.asyncOp and self._queue.try_begin():
             try:
+                if recorded is not None:
+                    recorded.start()
                 self._num_calls += 1
                 self._before, self._last = self._last, call
                 self._since = time.monotonic()
@@ -111,6 +116,8 @@ class RunningGroup(ProcessGroup):
             finally:
                 self._since = 0.0
                 self._queue.end()
+            if recorded is not None:
+                recorded.complete()
             if after is not None:
                 after()
             return Work(tensors)
@@ -118,7 +125,7 @@ class RunningGroup(ProcessGroup):
             lambda: self._transport.run(
                 kind, input, output, count, dtype, reduction, root, factor, timeout
             ),
-            *(call, opts, timeout, tensors, after),
+            *(call, opts, timeout, tensors, after, recorded),
         )
 
     def _submit(
@@ -129,7 +136,10 @@ class RunningGroup(ProcessGroup):
         timeout: float,
         tensors: Any,
         after: Callable[[], None] | None = None,
+        recorded: flight.Recorded | None = None,
     ) -> Work:
+        if recorded is None and flight.recorder is not None:
+            recorded = flight.recorder.collective(self, call)
         work, site = Work.pending(tensors), call_site()
 
         def run() -> None:
@@ -138,12 +148,16 @@ class RunningGroup(ProcessGroup):
             self._num_calls += 1
             self._before, self._last = self._last, call
             self._site, self._since = site, time.monotonic()
+            if recorded is not None:
+                recorded.start()
             try:
                 start()
             except Failure as caught:
                 self._raise(caught, call, site, timeout)
             finally:
                 self._site, self._since = "", 0.0
+            if recorded is not None:
+                recorded.complete()
             if after is not None:
                 after()
 
@@ -190,6 +204,7 @@ class RunningGroup(ProcessGroup):
         return f"{text} ({site})" if site else text
 
     def _raise(self, caught: Failure, call: Call, site: str, timeout: float) -> None:
+        flight.write_dump(self._global_ranks[self._rank], running_groups())
         cause, ranks, members = self._meaning(caught)
         name, number = self.group_name or "default", self._num_calls
         text = self._describe(call, site)
@@ -310,6 +325,11 @@ class RunningGroup(ProcessGroup):
             text = own_whereabouts() if is_own else self._transport.where(rank, 1.0)
             found[number] = text or "no answer: it has ended or runs no Python code"
         return found
+
+
+def running_groups() -> list[RunningGroup]:
+    """The groups of this process."""
+    return sorted(_groups, key=lambda group: group.group_name or "")
 
 
 def own_whereabouts() -> str:

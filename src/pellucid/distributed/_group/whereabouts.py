@@ -29,6 +29,18 @@ def call_site() -> str:
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
+def user_frames() -> list[dict[str, str | int]]:
+    """The calling thread's frames outside this package, innermost first."""
+    return [
+        {
+            "name": frame.f_code.co_name,
+            "filename": frame.f_code.co_filename,
+            "line": frame.f_lineno,
+        }
+        for frame in _outside(sys._getframe(1))
+    ]
+
+
 def main_thread_place() -> str:
     """Functions and lines of the main thread, innermost first, at most three."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
-from pellucid.distributed._stores.errors import DistNetworkError
+from pellucid.distributed._stores.errors import DistNetworkError, DistStoreError
 from pellucid.distributed._stores.prefix_store import PrefixStore
 from pellucid.distributed._stores.store import Store
 from pellucid.distributed._stores.table import Fields, Missing
 
 _CHECK_SECONDS = 0.2
 _NOTICE_SECONDS = 0.5  # until the end of a process has been noticed
+ASK_SECONDS = 0.2  # of a wait for something else, before ``ask_for_losses``
+
+
+def ask_for_losses(store: Store, seconds: float = 0.0) -> None:
+    """Raises if a rank that the group waits for has ended, or is noticed to have within
+    some seconds: a wait for a key does then, which one for a connection does not.
+    """
+    with contextlib.suppress(DistStoreError):
+        store.wait(["lost"], timedelta(seconds=max(seconds, 0.001)))
 
 
 class WatchedStore(PrefixStore):

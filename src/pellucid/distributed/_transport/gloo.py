@@ -16,22 +16,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_void_p
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pellucid.distributed._distributed import Failure
-from pellucid.distributed._stores.errors import DistStoreError
 from pellucid.distributed._stores.store import Store
+from pellucid.distributed._stores.watched_store import ASK_SECONDS, ask_for_losses
 from pellucid.distributed._transport.messages import DIRECT_BYTES, Buffer
 from pellucid.distributed._transport.read_links import FRAME, ReadLinks
 
 _FRAMED, _LARGE = range(2)  # Gloo's slots
 _HEAD = struct.Struct(f"{FRAME.format}q")  # a frame, and the bytes that it carries
 _ADDRESS_BYTES = 192  # gloo::transport::Address::kMaxByteSize
-_ASK_SECONDS = 0.2  # of connecting, before it is asked whether a rank has ended
-_NOTICE_SECONDS = 1.0  # until that is known
+_NOTICE_SECONDS = 1.0  # until it is known that a rank has ended
 _PATIENCE = 5  # Gloo waits this many timeouts for a connection
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # after the links
     "address": (c_int, c_char_p, c_int64),
@@ -80,14 +78,6 @@ def _memory(data: Buffer) -> Any:
     if isinstance(data, bytes):
         return ctypes.cast(c_char_p(data), POINTER(c_char))
     return (c_char * len(data)).from_buffer(data)
-
-
-def _ask_for_losses(store: Store, seconds: float) -> None:
-    """Raises if a rank that the group waits for has ended: a wait for a key does then,
-    which Gloo's for a connection does not.
-    """
-    with contextlib.suppress(DistStoreError):
-        store.wait(["gloo/lost"], timedelta(seconds=max(seconds, 0.001)))
 
 
 class GlooLinks(ReadLinks):
@@ -148,10 +138,10 @@ class GlooLinks(ReadLinks):
         connecting.start()
         try:
             while connecting.is_alive():
-                connecting.join(_ASK_SECONDS)
-                _ask_for_losses(store, 0.0)
+                connecting.join(ASK_SECONDS)
+                ask_for_losses(store)
             if refused:
-                _ask_for_losses(store, _NOTICE_SECONDS)
+                ask_for_losses(store, _NOTICE_SECONDS)
                 raise RuntimeError(str(refused[0]))
         except BaseException:
             self._library.pellucid_gloo_stop(self._links)

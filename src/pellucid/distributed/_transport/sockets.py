@@ -8,14 +8,31 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
 from collections.abc import Callable
 
 from pellucid.distributed._distributed import Failure
 from pellucid.distributed._stores.store import Store
+from pellucid.distributed._stores.watched_store import ASK_SECONDS, ask_for_losses
 from pellucid.distributed._stores.wire import read_exactly, read_into
 from pellucid.distributed._transport.messages import Buffer
 from pellucid.distributed._transport.outbox import Outbox
 from pellucid.distributed._transport.read_links import FRAME, ReadLinks
+
+_NOTICE_SECONDS = 1.0  # until it is known that a rank has ended
+
+
+def _accepted(listener: socket.socket, store: Store, end: float) -> socket.socket:
+    """The next connection; raises if a rank that has not called has ended, or at the
+    end.
+    """
+    while True:
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            ask_for_losses(store)
+            if time.monotonic() > end:
+                raise
 
 
 class SocketLinks(ReadLinks):
@@ -40,23 +57,31 @@ class SocketLinks(ReadLinks):
     def _connect(self, store: Store, host: str, timeout: float) -> None:
         listener = socket.create_server((host, 0), backlog=self._size)
         with listener:
-            listener.settimeout(timeout)
+            listener.settimeout(ASK_SECONDS)
             own_host, own_port = listener.getsockname()[:2]
             store.set(f"address/{self._rank}", f"{own_host} {own_port}")
-            for peer in range(self._rank):
-                their_host, their_port = store.get(f"address/{peer}").decode().split()
-                address = their_host, int(their_port)
-                connection = socket.create_connection(address, timeout)
-                connection.sendall(struct.pack("!q", self._rank))
-                self._sockets[peer] = connection
-            for _ in range(self._rank + 1, self._size):
-                connection, _ = listener.accept()
-                connection.settimeout(timeout)
-                (peer,) = struct.unpack("!q", read_exactly(connection, 8))
-                self._sockets[peer] = connection
+            try:
+                for peer in range(self._rank):
+                    address = store.get(f"address/{peer}").decode()
+                    self._sockets[peer] = self._call(address, timeout)
+                end = time.monotonic() + timeout
+                while len(self._sockets) < self._size - 1:
+                    connection = _accepted(listener, store, end)
+                    connection.settimeout(timeout)
+                    (peer,) = struct.unpack("!q", read_exactly(connection, 8))
+                    self._sockets[peer] = connection
+            except OSError:
+                ask_for_losses(store, _NOTICE_SECONDS)
+                raise
         for connection in self._sockets.values():
             connection.settimeout(None)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _call(self, address: str, timeout: float) -> socket.socket:
+        host, port = address.split()
+        connection = socket.create_connection((host, int(port)), timeout)
+        connection.sendall(struct.pack("!q", self._rank))
+        return connection
 
     def _receive(self, peer: int) -> tuple[int, int, bytearray]:
         connection = self._sockets[peer]

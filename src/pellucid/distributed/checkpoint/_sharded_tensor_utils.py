@@ -1,4 +1,6 @@
-"""Nested ShardedTensors, which planners of PyTorch flatten: there are none here."""
+"""ShardedTensors of ShardedTensors, which planners of PyTorch flatten: parts are plain
+tensors here.
+"""
 
 from __future__ import annotations
 

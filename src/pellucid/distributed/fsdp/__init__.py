@@ -9,6 +9,7 @@ from pellucid.distributed.fsdp._fully_shard import (
     register_fsdp_forward_method,
     share_comm_ctx,
 )
+from pellucid.distributed.fsdp._mesh_dims import DataParallelMeshDims
 from pellucid.distributed.fsdp._policies import (
     CPUOffloadPolicy,
     MixedPrecisionPolicy,
@@ -37,6 +38,7 @@ __all__ = [
     "BackwardPrefetch",
     "CPUOffload",
     "CPUOffloadPolicy",
+    "DataParallelMeshDims",
     "FSDPModule",
     "FullOptimStateDictConfig",
     "FullStateDictConfig",

@@ -10,6 +10,10 @@ from typing import Any
 import pellucid as torch
 from pellucid import nn
 from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
+from pellucid.distributed.fsdp._mesh_dims import (
+    DataParallelMeshDims as DataParallelMeshDims,
+)
+from pellucid.distributed.fsdp._mesh_dims import data_parallel_mesh, without_dims
 from pellucid.distributed.fsdp._parameters import Entry, ParameterGroup, Place
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy, OffloadPolicy
 from pellucid.distributed.tensor import Shard
@@ -211,6 +215,7 @@ def fully_shard(
     mp_policy: MixedPrecisionPolicy | None = None,
     offload_policy: OffloadPolicy | None = None,
     ignored_params: Any = None,
+    dp_mesh_dims: DataParallelMeshDims | None = None,
 ) -> Any:
     """Shards a module's parameters over a mesh, along their first dim.
 
@@ -218,7 +223,9 @@ def fully_shard(
     ``reshard_after_forward`` is False; gradients are reduce-scattered and averaged.
     Call it on submodules first and on the root last. A 2-d mesh replicates along its
     first dim. ``shard_placement_fn(parameter)`` returns ``Shard(dim)`` for another dim
-    than the first. The parameters of a list of modules are gathered together.
+    than the first. The parameters of a list of modules are gathered together. With
+    ``dp_mesh_dims`` the parameters are DTensors on ``mesh``, replicated along the dims
+    that it names, which shard them.
 
     Example::
 
@@ -231,9 +238,12 @@ def fully_shard(
     _check_modules(modules)
     import pellucid.distributed as dist
 
+    found = _own_parameters(modules, _Ignored(ignored_params))
+    if dp_mesh_dims is not None:
+        whole, mesh = mesh, data_parallel_mesh(mesh, dp_mesh_dims)
+        found = [(at, without_dims(p, whole, dp_mesh_dims)) for at, p in found]
     mesh = mesh or init_device_mesh("cpu", (dist.get_world_size(),))
     policy = mp_policy or MixedPrecisionPolicy()
-    found = _own_parameters(modules, _Ignored(ignored_params))
     place = shard_placement_fn or (lambda parameter: None)
     entries = [
         Entry(places, parameter, mesh, _split_dim(parameter, place(parameter)))

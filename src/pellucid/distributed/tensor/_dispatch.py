@@ -18,8 +18,13 @@ from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import Step, line_of, steps_between
 from pellucid.distributed.tensor._registered import registered, registered_rule
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
-from pellucid.distributed.tensor._staged import run_staged
-from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
+from pellucid.distributed.tensor._staged import entered, run_staged
+from pellucid.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
 from pellucid.utils import _pytree as pytree
 
 _Tensor = torch.Tensor
@@ -229,8 +234,8 @@ def dispatch(func: Any, args: Any, kwargs: Any, wrap: Wrap) -> Any:
 
             explain_call(call, shared)
         if shared is None:
-            return _whole(call, wrap)
-        return _on_parts(call, shared, wrap)
+            return _without_rule(call, args, kwargs or {}, wrap)
+        return (_on_inner if shared.is_nested else _on_parts)(call, shared, wrap)
 
 
 def _rule(call: _Call) -> _rules.Shared | None:
@@ -251,6 +256,27 @@ def _rule(call: _Call) -> _rules.Shared | None:
         0 if call.op.is_written else -1,
         call.has_gradient,
     )
+
+
+def _on_inner(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
+    """Runs a nested rule: along the first mesh dim, on DTensors of the others."""
+    inner, line = call.mesh._inner, line_of(call.mesh, 0)
+    operands = []
+    parts = call.moved(shared.needs)
+    for part, spec, (need, *rest) in zip(parts, call.specs, shared.needs, strict=True):
+        shape = list(spec.shape)
+        if isinstance(need, Shard):
+            shape[need.dim] = line.part(shape[need.dim])[0]
+        x = wrap(part, spec_of(part, inner, rest, shape))
+        is_entered = shared.is_shared[0] and need.is_replicate()
+        is_entered = is_entered and call.has_gradient and shared.staged is None
+        operands.append(entered(line, x) if is_entered else x)
+    if shared.staged is not None:
+        made = run_staged(shared.staged, call.mesh, operands)
+        return _wrapped(call, shared, made if len(made) > 1 else made[0], wrap)
+    args, kwargs = call.with_tensors(operands)
+    _localise(call, args, kwargs, shared.numbers)
+    return _wrapped(call, shared, call.func(*args, **kwargs), wrap)
 
 
 def _on_parts(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
@@ -284,7 +310,11 @@ def _wrapped(call: _Call, shared: _rules.Shared, made: Any, wrap: Wrap) -> Any:
         if not isinstance(local, _Tensor):
             return local
         placements, shape = next(results)
-        return wrap(local, spec_of(local, call.mesh, placements, shape))
+        part: Any = local
+        if shared.is_nested:
+            placements = *placements, *part._spec.placements
+            part = part._local_tensor
+        return wrap(part, spec_of(part, call.mesh, placements, shape))
 
     if isinstance(made, _Tensor):
         return wrapped(made)
@@ -346,11 +376,19 @@ def _with_own_seed(call: _Call, splits: Sequence[bool], args: Any, kwargs: Any) 
         return call.func(*args, **kwargs)
 
 
-def _whole(call: _Call, wrap: Wrap) -> Any:
-    """Runs an op without a declaration on full tensors, on every process."""
-    whole = (Replicate(),) * call.mesh.ndim
+def _without_rule(call: _Call, args: Any, kwargs: Any, wrap: Wrap) -> Any:
+    """Runs an op without a declaration: as the ops that it is a function of, or on full
+    tensors, on every process.
+    """
     if len(call.specs) == 1 and (call.op.is_written or call.op.name.endswith("_like")):
         return _filled(call, wrap)
+    with implicit_replication():  # what the function makes is alike on all processes
+        made = call.func.decompose(*args, **kwargs)
+    return _whole(call, wrap) if made is NotImplemented else made
+
+
+def _whole(call: _Call, wrap: Wrap) -> Any:
+    whole = (Replicate(),) * call.mesh.ndim
     if call.op.is_written and call.specs[0].placements != whole:
         _refuse_write(call)
     made = _run_moved(call, [whole] * len(call.specs))

@@ -88,7 +88,8 @@ def _rule(shared: Shared) -> Iterator[str]:
         yield from _stages(shared)
         return
     for mesh_dim, plan in enumerate(shared.plans):
-        where = f"mesh dim {mesh_dim}: " if len(shared.plans) > 1 else ""
+        is_one = len(shared.plans) == 1 and not shared.is_nested
+        where = "" if is_one else f"mesh dim {mesh_dim}: "
         for step, strategy in zip(
             FlatGraph(shared.graph).steps, plan.chosen, strict=True
         ):

@@ -23,7 +23,7 @@ from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.ir.traversal import symbols
 from pellucid_compiler.specialise.parts import numbers_at, results_are_parts
 from pellucid_compiler.specialise.requests import TensorLike
-from pellucid_compiler.specialise.staged import staged
+from pellucid_compiler.specialise.staged import Staged, stage_op, staged
 from pellucid_compiler.transforms.shard import Plan, plans
 from pellucid_compiler.transforms.shard_rules import Joined, Split, State
 
@@ -36,7 +36,9 @@ class Shared(NamedTuple):
     ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
     dims whose processes do different work. ``numbers``: this process's sizes that
     differ from the call's, by argument. ``results``: placements and shapes of the
-    outputs. ``plans``: of each mesh dim, for the loops of ``graph``.
+    outputs. ``plans``: of each mesh dim, for the loops of ``graph``. If it
+    ``is_nested``, all this is said of the first mesh dim: along it the call, or the
+    stages of ``staged``, run on DTensors of the other dims, which are its parts.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
@@ -47,6 +49,7 @@ class Shared(NamedTuple):
     staged: StagedRule | None = None  # if values are combined inside the op
     plans: tuple[Plan, ...] = ()
     graph: Any = None
+    is_nested: bool = False
 
 
 def _state(placement: Placement) -> State:
@@ -71,7 +74,8 @@ def _candidates(name: str, overload: str) -> list[Op]:
         if full in REGISTRY:
             found.append(REGISTRY[full])
         found += [op for op in REGISTRY.values() if op.name == base]
-    return list(dict.fromkeys(found))
+    stage = stage_op(name)
+    return list(dict.fromkeys(found if stage is None else [stage]))
 
 
 def _traced(name: str, overload: str, args: Any, kwargs: Any) -> Any:
@@ -130,9 +134,10 @@ def share(
         cost += chosen[-1].cost
     values = bind_arguments(op.schema, args, kwargs)
     if cost and not free and written < 0 and op.kind != "view":
-        staged = _staged(op, values, given, sizes, has_gradient)
-        if staged is not None and staged.plan.cost < cost:
-            return _shared_in_stages(staged, op.kind, len(sizes))
+        call_facts = _Traced(op, values, graph, env)
+        found = _in_stages(call_facts, given, sizes, places, chosen, has_gradient)
+        if found is not None:
+            return found
     if not results_are_parts(op, values, graph, env, chosen, sizes):
         return None
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
@@ -151,25 +156,86 @@ def share(
     )
 
 
-def _staged(
-    op: Op,
-    values: Sequence[Any],
+class _Traced(NamedTuple):
+    op: Op
+    values: Sequence[Any]
+    graph: Any
+    env: dict[str, Any]
+
+
+def _in_stages(
+    traced: _Traced,
     given: Sequence[tuple[Placement, ...]],
     sizes: Sequence[int],
+    places: Sequence[int],
+    chosen: Sequence[Plan],
     has_gradient: bool,
-) -> StagedRule | None:
-    """The best staged plan along the only mesh dim that shards an operand."""
-    used = [
-        mesh_dim
-        for mesh_dim in range(len(sizes))
-        if any(not placements[mesh_dim].is_replicate() for placements in given)
-    ]
-    if len(used) != 1:
+) -> Shared | None:
+    """How the call runs if it moves less in stages, along any mesh dim."""
+    op, values = traced.op, traced.values
+    found: list[Staged | None] = []
+    for mesh_dim, ranks in enumerate(sizes):
+        states = [_state(placements[mesh_dim]) for placements in given]
+        is_used = any(state is not None for state in states)
+        plan = staged(op, values, states, ranks, has_gradient) if is_used else None
+        is_best = plan is not None and plan.cost < chosen[mesh_dim].cost
+        found.append(plan if is_best else None)
+    if not any(found):
         return None
-    (mesh_dim,) = used
-    states = [_state(placements[mesh_dim]) for placements in given]
-    plan = staged(op, values, states, sizes[mesh_dim], has_gradient)
-    return None if plan is None else staged_rule(plan, mesh_dim)
+    used = [
+        k for k, _ in enumerate(sizes) if any(not p[k].is_replicate() for p in given)
+    ]
+    plan = found[used[0]]
+    if len(used) > 1:
+        return _nested(traced, given, sizes, places, chosen[0], found[0])
+    assert plan is not None
+    return _shared_in_stages(staged_rule(plan, used[0]), op.kind, len(sizes))
+
+
+def _nested(
+    traced: _Traced,
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    places: Sequence[int],
+    plan: Plan,
+    in_stages: Staged | None,
+) -> Shared | None:
+    """A call that runs by a plan, or in stages, along the first mesh dim, on DTensors
+    of the others.
+    """
+    op, values, graph, env = traced
+    numbers: dict[str, int] = {}
+    if in_stages is None:
+        if not results_are_parts(op, values, graph, env, [plan], sizes[:1]):
+            return None
+        numbers = numbers_at([plan], env, sizes[:1], places[:1])
+        shapes = tuple(shape_value(value.shape, env) for value in graph.outputs)
+    else:
+        shapes = in_stages.shapes
+    source = in_stages or plan
+    windows = in_stages.windows if in_stages else {}
+    needs = []
+    for k, (state, placements) in enumerate(zip(source.needs, given, strict=True)):
+        window = windows.get(in_stages.given[k]) if in_stages else None
+        others = [  # whose rows come from the first mesh dim's neighbours
+            Replicate() if window and p.is_shard(window.dim) else p
+            for p in placements[1:]
+        ]
+        needs.append((_placement(state), *others))
+    results = zip(
+        [(_placement(state),) for state in source.results], shapes, strict=True
+    )
+    return Shared(
+        tuple(needs),
+        (any(state is not None for state in source.needs),),
+        numbers,
+        tuple(results),
+        op.kind,
+        None if in_stages is None else staged_rule(in_stages, 0),
+        (plan,),
+        graph,
+        is_nested=True,
+    )
 
 
 def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:

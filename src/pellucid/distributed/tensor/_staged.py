@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from pellucid import _C
 from pellucid.distributed.tensor import _moves
 from pellucid.distributed.tensor._redistribute import line_of
+from pellucid.distributed.tensor._spec import spec_of
+from pellucid.distributed.tensor.placement_types import Partial, Replicate
 from pellucid_compiler.specialise.staged import Size, StageCall, Staged
 
 
@@ -33,17 +35,44 @@ def staged_rule(plan: Staged, mesh_dim: int) -> StagedRule:
 
 
 def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
-    """This process's shards of the results."""
+    """This process's shards of the results. The parts may be DTensors of other mesh
+    dims, and the results are then.
+    """
     plan, line = rule.plan, line_of(mesh, rule.mesh_dim)
     values = dict(zip(plan.given, parts, strict=True))
     for number, window in plan.windows.items():
-        values[number] = _moves.WithNeighbours.apply(line, window, values[number])
+        values[number] = moved(_moves.WithNeighbours, (line, window), values[number])
     for stage, function in zip(plan.stages, rule.functions, strict=True):
         for number, combine in stage.joins:
-            values[number] = _moves.Join.apply(line, combine, values[number])
+            given = line, combine
+            values[number] = moved(_moves.Join, given, values[number], combine)
         made = _run(stage, function, line, [values[number] for number in stage.inputs])
         values.update(zip(stage.outputs, made, strict=True))
     return [values[number] for number in plan.outputs]
+
+
+def moved(move: Any, given: tuple[Any, ...], x: Any, combine: str = "") -> Any:
+    """A part after a move. Of a DTensor of other mesh dims, its own
+    part moves; what is still to be combined otherwise along those is combined first.
+    """
+    spec = getattr(x, "_spec", None)
+    if spec is None:
+        return move.apply(*given, x)
+    partial = [p for p in spec.placements if isinstance(p, Partial)]
+    if combine and any(p.reduce_op != combine for p in partial):
+        placements = [Replicate() if p in partial else p for p in spec.placements]
+        x = x.redistribute(placements=placements)
+    local = move.apply(*given, x._local_tensor)
+    changed = zip(x.shape, x._local_tensor.shape, local.shape, strict=True)
+    shape = [size if old == new else new for size, old, new in changed]
+    spec = spec_of(local, x._spec.mesh, x._spec.placements, shape)
+    return type(x)(local, spec)
+
+
+def entered(line: _moves.Line, x: Any) -> Any:
+    """A replicated operand of sharded work: its gradient is summed."""
+    local = getattr(x, "_local_tensor", x)
+    return moved(_moves.Enter, (line,), x) if local.requires_grad else x
 
 
 def _run(
@@ -51,10 +80,7 @@ def _run(
 ) -> Any:
     if stage.is_shared:
         pairs = zip(operands, stage.needs, strict=True)
-        operands = [
-            _moves.Enter.apply(line, x) if need is None and x.requires_grad else x
-            for x, need in pairs
-        ]
+        operands = [entered(line, x) if need is None else x for x, need in pairs]
     given: list[Any] = list(operands)
     if stage.sizes:
         given.append([_size(size, line) for size in stage.sizes])

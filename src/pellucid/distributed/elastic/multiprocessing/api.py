@@ -38,6 +38,7 @@ from pellucid.distributed.elastic.multiprocessing.subprocess_handler._sessions i
     end_session,
 )
 from pellucid.distributed.elastic.multiprocessing.tail_log import TailLog
+from pellucid.numa.binding import bind_this_process, cpus_to_bind_to
 
 __all__ = [
     "DefaultLogsSpecs",
@@ -275,10 +276,12 @@ def _run_function(
     env: dict[str, str],
     paths: tuple[str, str],
     results: Any,
+    cpus: set[int] | None,
 ) -> None:
     """In the child: runs the function of a rank and sends what it returns."""
     os.setsid()
     die_with_parent()
+    bind_this_process(cpus)
     os.environ.update(env)
     out, err = paths
     with get_std_cm(out, redirect_stdout), get_std_cm(err, redirect_stderr):
@@ -306,8 +309,7 @@ class MultiprocessContext(PContext):
             *(name, entrypoint, args, envs, logs_specs, log_line_prefixes),
             *(duplicate_stdout_filters, duplicate_stderr_filters),
         )
-        if numa_options is not None:
-            raise ValueError("processes are not bound to NUMA nodes: use numactl")
+        self._numa_options = numa_options
         self.start_method = start_method
         self._processes: dict[int, Any] = {}
         self._pipes: dict[int, Any] = {}
@@ -322,7 +324,8 @@ class MultiprocessContext(PContext):
             }
             paths = self._logs.stdouts[rank], self._logs.stderrs[rank]
             self._pipes[rank], results = context.Pipe(duplex=False)
-            arguments = (self.entrypoint, self.args[rank], env, paths, results)
+            cpus = cpus_to_bind_to(rank, self._numa_options)
+            arguments = (self.entrypoint, self.args[rank], env, paths, results, cpus)
             process = context.Process(target=_run_function, args=arguments)
             process.start()
             results.close()

@@ -1,8 +1,14 @@
-"""``get_rendezvous_handler``: the handlers "c10d" and "static"."""
+"""``get_rendezvous_handler``: the handlers "c10d" and "static". Those of etcd say that
+there is none.
+"""
 
 from __future__ import annotations
 
-from pellucid.distributed.elastic.rendezvous import dynamic_rendezvous
+from pellucid.distributed.elastic.rendezvous import (
+    dynamic_rendezvous,
+    etcd_rendezvous,
+    etcd_rendezvous_backend,
+)
 from pellucid.distributed.elastic.rendezvous.api import (
     RendezvousHandler,
     RendezvousParameters,
@@ -25,6 +31,8 @@ def _create_c10d_handler(params: RendezvousParameters) -> RendezvousHandler:
 
 rendezvous_handler_registry.register("c10d", _create_c10d_handler)
 rendezvous_handler_registry.register("static", create_rdzv_handler)
+rendezvous_handler_registry.register("etcd", etcd_rendezvous.create_rdzv_handler)
+rendezvous_handler_registry.register("etcd-v2", etcd_rendezvous_backend.create_backend)
 
 
 def get_rendezvous_handler(params: RendezvousParameters) -> RendezvousHandler:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
+import uuid
 from string import Template
 from typing import Any
 
+from pellucid.distributed.elastic import events
 from pellucid.distributed.elastic.agent.server.api import SimpleElasticAgent
 from pellucid.distributed.elastic.agent.server.health_check_server import (
     HealthCheckServer,
@@ -23,9 +26,21 @@ from pellucid.distributed.elastic.agent.server.workers import (
 from pellucid.distributed.elastic.metrics.api import prof
 from pellucid.distributed.elastic.multiprocessing import PContext, start_processes
 from pellucid.distributed.elastic.multiprocessing.api import LogsSpecs
+from pellucid.distributed.elastic.timer import FileTimerRequest, FileTimerServer
 from pellucid.distributed.elastic.utils.api import macros
 
-__all__ = ["TORCHELASTIC_HEALTH_CHECK_PORT", "LocalElasticAgent"]
+__all__ = [
+    "TORCHELASTIC_ENABLE_FILE_TIMER",
+    "TORCHELASTIC_HEALTH_CHECK_PORT",
+    "TORCHELASTIC_TIMER_FILE",
+    "LocalElasticAgent",
+]
+
+TORCHELASTIC_ENABLE_FILE_TIMER = "TORCHELASTIC_ENABLE_FILE_TIMER"
+"""The variable that is 1 if the agent has a ``FileTimerServer`` for its ranks."""
+
+TORCHELASTIC_TIMER_FILE = "TORCHELASTIC_TIMER_FILE"
+"""The variable with the path of that server's pipe, which ranks have also."""
 
 TORCHELASTIC_HEALTH_CHECK_PORT = "TORCHELASTIC_HEALTH_CHECK_PORT"
 """The variable with the port of a ``HealthCheckServer``."""
@@ -62,6 +77,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._pcontext: PContext | None = None
         self._health_check_server = health_check_server
         self._last_alive = int(time.time())
+        self._worker_watchdog: FileTimerServer | None = None
 
     def _start_health_check(self) -> None:
         port = os.environ.get(TORCHELASTIC_HEALTH_CHECK_PORT)
@@ -70,6 +86,36 @@ class LocalElasticAgent(SimpleElasticAgent):
                 lambda: self._last_alive, int(port), _HEALTH_TIMEOUT
             )
             self._health_check_server.start()
+
+    def _start_watchdog(self) -> dict[str, str]:
+        """Starts the server of the ranks' timers, if the environment asks for one; the
+        ranks' variable.
+        """
+        path = os.environ.get(TORCHELASTIC_TIMER_FILE)
+        if os.environ.get(TORCHELASTIC_ENABLE_FILE_TIMER) == "1":
+            if path is None:
+                name = f"watchdog_timer_{uuid.uuid4()}"
+                path = os.path.join(tempfile.gettempdir(), name)
+            run = self._worker_group.spec.rdzv_handler.get_run_id()
+            self._worker_watchdog = FileTimerServer(
+                path, run, max_interval=0.1, log_event=self._log_watchdog_event
+            )
+            self._worker_watchdog.start()
+        return {} if path is None else {TORCHELASTIC_TIMER_FILE: path}
+
+    def _log_watchdog_event(self, name: str, request: FileTimerRequest | None) -> None:
+        about: dict[str, Any] = {"watchdog_event": name}
+        if request is not None:
+            about |= {
+                "worker_pid": str(request.worker_pid),
+                "scope_id": request.scope_id,
+            }
+            about["expiration_time"] = str(request.expiration_time)
+            about["signal"] = str(int(request.signal))
+        events.record(
+            events.Event(name, events.EventSource.AGENT, metadata=about),
+            self._worker_group.spec.event_log_handler,
+        )
 
     def _environment(self, group: WorkerGroup, worker: Worker) -> dict[str, str]:
         """The variables that identify a rank."""
@@ -115,6 +161,9 @@ class LocalElasticAgent(SimpleElasticAgent):
             facts = {"role_name": spec.role, "rank": worker.global_rank}
             template = Template(self._prefix)
             prefixes[rank] = template.safe_substitute(local_rank=rank, **facts)
+        timers = self._start_watchdog()
+        for variables in envs.values():
+            variables |= timers
         self._start_health_check()
         self._pcontext = start_processes(
             name=spec.role,
@@ -135,6 +184,9 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._close(signal.SIGTERM, self._shutdown_timeout)
 
     def _close(self, death_sig: signal.Signals, timeout: int) -> None:
+        if self._worker_watchdog is not None:
+            self._worker_watchdog.stop()
+            self._worker_watchdog = None
         if self._pcontext is not None:
             self._pcontext.close(death_sig, timeout)
             self._pcontext = None

@@ -11,6 +11,7 @@ from typing import IO, Any
 from pellucid.distributed.elastic.multiprocessing.subprocess_handler._sessions import (
     die_with_parent,
 )
+from pellucid.numa.binding import bind_this_process, cpus_to_bind_to
 
 __all__ = ["SubprocessHandler"]
 
@@ -30,9 +31,8 @@ class SubprocessHandler:
         local_rank_id: int,
         numa_options: Any = None,
     ) -> None:
-        if numa_options is not None:
-            raise ValueError("processes are not bound to NUMA nodes: use numactl")
         self.local_rank_id = local_rank_id
+        self._cpus = cpus_to_bind_to(local_rank_id, numa_options)
         with contextlib.ExitStack() as files:
             out, err = (
                 files.enter_context(open(path, "wb")) if path else None
@@ -54,8 +54,13 @@ class SubprocessHandler:
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=die_with_parent,
+            preexec_fn=self._begin,
         )
+
+    def _begin(self) -> None:
+        """In the child, before the command."""
+        die_with_parent()
+        bind_this_process(self._cpus)
 
     def close(self, death_sig: signal.Signals | None = None) -> None:
         """Sends a signal, SIGTERM by default."""

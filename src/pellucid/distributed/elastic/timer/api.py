@@ -1,27 +1,22 @@
-"""``torch.distributed.elastic.timer``: ends processes that are stuck.
+"""Timers: what processes ask, and who ends those whose time is over.
 
 A process says by ``expires`` until when a block must have ended; a server in the
-process that started it kills it otherwise.
+process that started it kills it otherwise. Read next: ``local_timer.py``,
+``file_based_local_timer.py``.
 """
 
 from __future__ import annotations
 
 import abc
 import logging
-import os
-import queue
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = [
-    "LocalTimerClient",
-    "LocalTimerServer",
-    "MultiprocessingRequestQueue",
     "RequestQueue",
     "TimerClient",
     "TimerRequest",
@@ -143,85 +138,40 @@ class TimerServer(abc.ABC):
             self._watchdog_thread = None
 
 
-class LocalTimerClient(TimerClient):
-    """Sends requests by a queue of ``multiprocessing``; the worker is its pid."""
-
-    def __init__(self, mp_queue: Any) -> None:
-        super().__init__()
-        self._mp_queue = mp_queue
-
-    def acquire(self, scope_id: str, expiration_time: float) -> None:
-        self._mp_queue.put(TimerRequest(os.getpid(), scope_id, expiration_time))
-
-    def release(self, scope_id: str) -> None:
-        self._mp_queue.put(TimerRequest(os.getpid(), scope_id, -1))
+Request = TypeVar("Request", bound=TimerRequest)
 
 
-class MultiprocessingRequestQueue(RequestQueue):
-    """The requests in a queue of ``multiprocessing``."""
+class TimerTable(Generic[Request]):
+    """The timers of a server, by worker and scope."""
 
-    def __init__(self, mp_queue: Any) -> None:
-        super().__init__()
-        self._mp_queue = mp_queue
+    def __init__(self) -> None:
+        self._timers: dict[tuple[Any, str], Request] = {}
 
-    def size(self) -> int:
-        return int(self._mp_queue.qsize())
-
-    def get(self, size: int, timeout: float) -> list[TimerRequest]:
-        found: list[TimerRequest] = []
-        end = time.monotonic() + timeout
-        while len(found) < size and (left := end - time.monotonic()) > 0:
-            try:
-                found.append(self._mp_queue.get(timeout=left))
-            except queue.Empty:
-                break
-        return found
-
-
-class LocalTimerServer(TimerServer):
-    """Kills processes of this machine, which send by ``LocalTimerClient``.
-
-    Example::
-
-        queue = mp.get_context("spawn").Queue()
-        server = LocalTimerServer(queue, max_interval=0.1)
-        server.start()
-    """
-
-    def __init__(
-        self, mp_queue: Any, max_interval: float = 60, daemon: bool = True
-    ) -> None:
-        super().__init__(MultiprocessingRequestQueue(mp_queue), max_interval, daemon)
-        self._timers: dict[tuple[Any, str], TimerRequest] = {}
-
-    def register_timers(self, timer_requests: list[TimerRequest]) -> None:
-        for request in timer_requests:
+    def register(self, requests: Iterable[Request]) -> None:
+        """Adds timers, and removes those of negative times."""
+        for request in requests:
             key = request.worker_id, request.scope_id
             if request.expiration_time < 0:
                 self._timers.pop(key, None)
             else:
                 self._timers[key] = request
 
-    def clear_timers(self, worker_ids: set[int]) -> None:
-        timers = self._timers.items()
-        self._timers = {key: r for key, r in timers if key[0] not in worker_ids}
+    def clear(self, worker_ids: set[Any]) -> None:
+        """Removes all timers of workers."""
+        for key in [key for key in self._timers if key[0] in worker_ids]:
+            del self._timers[key]
 
-    def get_expired_timers(self, deadline: float) -> dict[Any, list[TimerRequest]]:
-        found: dict[Any, list[TimerRequest]] = {}
-        for request in self._timers.values():
+    def workers(self) -> set[Any]:
+        """The workers that have timers."""
+        return {worker for worker, _ in self._timers}
+
+    def expired(self, deadline: float) -> dict[Any, list[Request]]:
+        """The timers that have expired by then, by worker; the earliest first."""
+        found: dict[Any, list[Request]] = {}
+        for request in sorted(self._timers.values(), key=lambda r: r.expiration_time):
             if request.expiration_time <= deadline:
                 found.setdefault(request.worker_id, []).append(request)
         return found
-
-    def _reap_worker(self, worker_id: int) -> bool:
-        try:
-            os.kill(worker_id, signal.SIGKILL)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            logger.exception("pid %s cannot be ended", worker_id)
-            return False
-        return True
 
 
 _configured: list[TimerClient] = []

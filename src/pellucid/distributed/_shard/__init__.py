@@ -1,0 +1,9 @@
+"""``torch.distributed._shard``: the tensors of parts before DTensor, which libraries
+such as torchrec and their checkpoints use.
+
+A ``ShardedTensor`` knows where the parts of a tensor are and has those of this process.
+It computes nothing: ops on it are those that a program registers. Read next:
+``sharded_tensor/api.py``.
+"""
+
+from pellucid.distributed._shard.api import shard_parameter as shard_parameter

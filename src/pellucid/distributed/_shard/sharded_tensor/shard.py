@@ -1,0 +1,42 @@
+"""``Shard``: a part of a tensor with its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pellucid as torch
+from pellucid.distributed._shard.metadata import ShardMetadata
+
+
+@dataclass
+class Shard:
+    """The values of a part that this process has, and where the part is."""
+
+    __slots__ = ("metadata", "tensor")
+
+    tensor: torch.Tensor
+    metadata: ShardMetadata
+
+    def __post_init__(self) -> None:
+        sizes, placement = list(self.tensor.shape), self.metadata.placement
+        if sizes != list(self.metadata.shard_sizes):
+            raise ValueError(
+                "Shard tensor size does not match with metadata.shard_lengths! Found "
+                f"shard tensor size: {sizes}, metadata.shard_lengths: "
+                f"{self.metadata.shard_sizes}"
+            )
+        if placement is not None and placement.device() != self.tensor.device:
+            raise ValueError(
+                "Local shard tensor device does not match with local Shard's "
+                f"placement! Found local shard tensor device: {self.tensor.device}, "
+                f"local shard metadata placement device: {placement.device()}"
+            )
+
+    @classmethod
+    def from_tensor_and_offsets(
+        cls, tensor: torch.Tensor, shard_offsets: list[int], rank: int
+    ) -> Shard:
+        """The part that begins at the offsets, on the rank that calls."""
+        placement = f"rank:{rank}/{tensor.device}"
+        sizes = list(tensor.shape)
+        return cls(tensor, ShardMetadata(shard_offsets, sizes, placement))

@@ -1,0 +1,184 @@
+"""The flight recorder: dumps of ranks, and their comparison."""
+
+import json
+import pickle
+import re
+
+import pytest
+
+import pellucid as torch
+import pellucid.distributed as dist
+from pellucid._C import _distributed_c10d as c10d
+from pellucid.distributed._group import flight
+from pellucid.distributed.flight_recorder import fr_trace
+from pellucid.distributed.flight_recorder.components.types import MatchState, Op
+from tests.distributed.ranks import run_ranks
+
+RECORDS = {"TORCH_FR_BUFFER_SIZE": "6"}
+
+
+def rank_is_recorded(rank, size):
+    x = torch.ones(4)
+    dist.all_reduce(x)  # forgotten: six later calls follow
+    dist.all_gather_into_tensor(torch.empty(8), x)
+    work = dist.reduce_scatter_tensor(torch.empty(2), x, async_op=True)
+    work.wait()
+    pair = dist.new_group([0, 1], group_desc="pair")
+    dist.broadcast(x.int(), 0, group=pair)
+    post = dist.send if rank == 0 else dist.recv
+    post(x, 1 - rank)
+    found = pickle.loads(c10d._dump_fr_trace())
+    assert found["version"] == flight.VERSION
+    assert found["pg_config"]["1"] | {"name": ""} == {
+        "name": "", "desc": "pair", "ranks": "[0, 1]",
+    }  # fmt: skip
+    assert len(found["entries"]) <= 6
+    names = {entry["profiling_name"]: entry for entry in found["entries"]}
+    gathered, scattered = names["gloo:all_gather"], names["gloo:reduce_scatter"]
+    assert (gathered["input_sizes"], gathered["output_sizes"]) == ([[4]], [[8]])
+    assert (scattered["input_sizes"], scattered["output_sizes"]) == ([[4]], [[2]])
+    assert gathered["collective_seq_id"] + 1 == scattered["collective_seq_id"]
+    assert names["gloo:broadcast"]["process_group"] == ("1", "pair")
+    assert names["gloo:broadcast"]["input_dtypes"] == ["int32"]
+    message = names["gloo:send 0->1" if rank == 0 else "gloo:recv 1<-0"]
+    assert message["is_p2p"] and message["p2p_seq_id"] == 1
+    assert {entry["state"] for entry in found["entries"]} == {"completed"}
+    frame = gathered["frames"][0]
+    assert frame["name"] == "rank_is_recorded" and frame["filename"] == __file__
+    times = [gathered[f"time_{at}_ns"] for at in
+             ("created", "discovered_started", "discovered_completed")]  # fmt: skip
+    assert times == sorted(times)
+    status = found["pg_status"]["1"]
+    assert status["last_completed_collective"] == status["last_started_collective"]
+    assert json.loads(c10d._dump_fr_trace_json(onlyActive=True))["entries"] == []
+    assert json.loads(c10d._dump_nccl_trace_json())["entries"][0]["frames"] == []
+
+
+def rank_differs(rank, size):
+    dist.all_reduce(torch.ones(4))
+    with pytest.raises(dist.DistBackendError, match="all_reduce"):
+        dist.all_reduce(torch.ones(4 + rank))
+
+
+def rank_waits_unrecorded(rank, size):
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(3), async_op=True)
+        while not (found := pickle.loads(c10d._dump_fr_trace())["entries"]):
+            pass
+        (entry,) = found
+        assert entry["state"] == "started" and entry["input_sizes"] == [[3]]
+        assert entry["collective_seq_id"] == found[0]["record_id"]
+        dist.distributed_c10d._get_default_store().set("seen", "1")
+        work.wait()
+    else:
+        dist.distributed_c10d._get_default_store().wait(["seen"])
+        dist.all_reduce(torch.ones(3))
+    assert pickle.loads(c10d._dump_fr_trace())["entries"] == []
+
+
+def test_the_last_calls_are_dumped_in_pytorchs_format(transport, tmp_path):
+    environment = {**RECORDS, "PELLUCID_DISTRIBUTED_TRANSPORT": transport}
+    run_ranks(rank_is_recorded, 2, tmp_path, **environment)
+
+
+def test_without_a_buffer_the_current_call_is_dumped(tmp_path):
+    run_ranks(rank_waits_unrecorded, 2, tmp_path)
+
+
+def test_dumps_of_a_failure_say_what_differs(tmp_path, capsys):
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    prefix = f"{dumps}/trace_"
+    run_ranks(rank_differs, 2, tmp_path, **RECORDS, TORCH_FR_DUMP_TEMP_FILE=prefix)
+    tables = tmp_path / "tables"
+    fr_trace.main([str(dumps), "-o", str(tables)])
+    shown = capsys.readouterr().out
+    assert re.search(
+        r"Collective mismatch at collective \d+ of group default_pg.*rank 1 beside "
+        r"rank 0: Expected input sizes: '\[\[4\]\]' does not match found input sizes: "
+        r"'\[\[5\]\]'",
+        shown,
+    ), shown
+    assert re.search(r"rank 1: all_reduce\(.*\(.*test_flight_recorder.py:\d+\)", shown)
+    _, found = pickle.loads(tables.read_bytes())
+    assert [group.size for group in found.groups] == [2]
+    *others, last = found.collectives
+    assert last.type_of_mismatch and not any(c.type_of_mismatch for c in others)
+    assert len(found.ncclcalls) == 2 * len(found.collectives)
+    fr_trace.main([str(dumps), "-j", "--selected-ranks", "1"])
+    shown = capsys.readouterr().out
+    assert "Rank 1" in shown and "Rank 0" not in shown and "all_reduce(" in shown
+
+
+def entry(name="all_reduce", sizes=((4,),), number=1, group="0", **facts):
+    return {
+        "process_group": (group, "default_pg"),
+        "profiling_name": f"nccl:{name}",
+        "input_sizes": list(map(list, sizes)),
+        "output_sizes": list(map(list, sizes)),
+        "input_dtypes": ["float32"],
+        "output_dtypes": ["float32"],
+        "collective_seq_id": number,
+        "p2p_seq_id": 0,
+        "is_p2p": False,
+        "state": "completed",
+        **facts,
+    }
+
+
+def written(folder, *calls, ranks="[0, 1]"):
+    for rank, entries in enumerate(calls):
+        config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
+        dump = {"version": "2.10", "pg_config": config, "entries": entries}
+        (folder / f"rank{rank}").write_bytes(pickle.dumps(dump))
+
+
+def test_ranks_that_did_not_come_are_named(tmp_path, capsys):
+    written(tmp_path, [entry(), entry(number=2)], [entry()])
+    fr_trace.main([str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "Not all ranks joining collective 2" in shown and "from ranks [1]" in shown
+
+
+def test_calls_that_a_full_buffer_forgot_are_not_compared(tmp_path, capsys):
+    written(tmp_path, [entry(), entry(number=2)], [entry(number=2)])
+    fr_trace.main([str(tmp_path)])
+    assert capsys.readouterr().out == "All collectives of 2 ranks match\n"
+
+
+def test_absent_dumps_are_an_error_unless_allowed(tmp_path, capsys):
+    written(tmp_path, [entry()], ranks="[0, 1]")
+    with pytest.raises(AssertionError, match=r"no dumps of ranks \[1\]"):
+        fr_trace.main([str(tmp_path)])
+    fr_trace.main([str(tmp_path), "--allow-incomplete-ranks"])
+    assert "match" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("other", "state"),
+    [
+        (entry(), MatchState.FULLY_MATCHED),
+        (entry("broadcast"), MatchState.COLLECTIVE_TYPE_MISMATCH),
+        (entry(sizes=((5,),)), MatchState.SIZE_OR_SYNTAX_MISMATCH),
+        (entry(input_dtypes=["int64"]), MatchState.COLLECTIVE_DTYPE_MISMATCH),
+        (entry(state="started"), MatchState.COLLECTIVE_STATE_MISMATCH),
+    ],
+)
+def test_calls_are_compared(other, state):
+    found = Op(entry()).match(Op(other))
+    assert found.state is state and str(found).startswith(f"Error type: {state.name}")
+
+
+def test_a_command_line_is_checked(tmp_path):
+    with pytest.raises(AssertionError, match="give -j too"):
+        fr_trace.main([str(tmp_path), "--selected-ranks", "1"])
+    with pytest.raises(AssertionError, match="trace_dir is required"):
+        fr_trace.main([])
+    with pytest.raises(AssertionError, match="does not exist"):
+        fr_trace.main([str(tmp_path / "absent"), "-p", "x"])
+    with pytest.raises(AssertionError, match="no files loaded"):
+        fr_trace.main([str(tmp_path), "-p", "x"])
+    for name in ("a1", "b1"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ValueError, match="Please specify --prefix"):
+        fr_trace.main([str(tmp_path)])

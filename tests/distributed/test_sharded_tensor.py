@@ -1,0 +1,191 @@
+"""ShardedTensors: specs, parts, and checkpoints of them with other cuts."""
+
+import pytest
+
+import pellucid as torch
+import pellucid.distributed as dist
+import pellucid.distributed.checkpoint as dcp
+from pellucid import nn
+from pellucid.distributed._shard import shard_parameter, sharded_tensor
+from pellucid.distributed._shard.metadata import ShardMetadata
+from pellucid.distributed._shard.sharded_tensor import (
+    Shard,
+    ShardedTensor,
+    TensorProperties,
+    custom_sharded_op_impl,
+    init_from_local_shards,
+)
+from pellucid.distributed._shard.sharding_spec import (
+    ChunkShardingSpec,
+    DevicePlacementSpec,
+    EnumerableShardingSpec,
+    _infer_sharding_spec_from_shards_metadata,
+)
+from pellucid.distributed.remote_device import _remote_device
+from tests.distributed.ranks import run_ranks
+
+PLACES = ["rank:0/cpu", "rank:1/cpu"]
+
+
+def whole_of(x, rank):
+    out = torch.empty(x.size()) if rank == 0 else None
+    x.gather(0, out)
+    return out
+
+
+def rank_cuts(rank, size):
+    torch.manual_seed(0)
+    whole = torch.randn(5, 4)
+    spec = ChunkShardingSpec(0, list(PLACES))
+    x = spec.shard(whole)
+    assert x.shape == (5, 4) and x.local_tensor().shape == (3 - rank, 4)
+    assert torch.equal(x.local_tensor(), whole[3 * rank : 3 * rank + 3])
+    if (found := whole_of(x, rank)) is not None:
+        assert torch.equal(found, whole)
+    assert x.sharding_spec() is spec and len(x.metadata().shards_metadata) == 2
+    ones = sharded_tensor.ones(spec, 4, 4, dtype=torch.float64, requires_grad=True)
+    assert ones.local_tensor().requires_grad and ones.dtype == torch.float64
+    assert torch.equal(ones.local_tensor(), torch.ones(2, 4, dtype=torch.float64))
+    for make in (sharded_tensor.rand, sharded_tensor.randn, sharded_tensor.zeros):
+        assert make(spec, (6, 2)).local_tensor().shape == (3, 2)
+    assert sharded_tensor.empty(spec, 6, 2).size() == (6, 2)
+    with pytest.raises(RuntimeError, match=r"'aten.add.Tensor' is not supported"):
+        torch.add(x, x)
+
+    @custom_sharded_op_impl(torch.add)
+    def add(types, args, kwargs, group):
+        assert group is None
+        return args[0].local_tensor() + args[1].local_tensor()
+
+    assert torch.equal(torch.add(x, x), 2 * x.local_tensor())
+    with pytest.raises(ValueError, match="out is needed on rank 0"):
+        x.gather(0, None if rank == 0 else torch.empty(5, 4))
+
+
+def rank_joins_and_stores(rank, size):
+    folder = dist.distributed_c10d._get_default_store().get("folder").decode()
+    torch.manual_seed(0)
+    whole = torch.randn(4, 6)
+    own = whole[:, 3 * rank : 3 * rank + 3].clone()
+    x = init_from_local_shards(
+        [Shard.from_tensor_and_offsets(own, [0, 3 * rank], rank)], 4, 6
+    )
+    assert x.sharding_spec() == ChunkShardingSpec(1, list(PLACES))
+    if (found := whole_of(x, rank)) is not None:
+        assert torch.equal(found, whole)
+    dcp.save({"x": x}, checkpoint_id=folder)
+    rows = sharded_tensor.zeros(ChunkShardingSpec(0, list(PLACES)), 4, 6)
+    plain = torch.zeros(4, 6)
+    for target in (rows, plain):
+        dcp.load({"x": target}, checkpoint_id=folder)
+    assert torch.equal(rows.local_tensor(), whole[2 * rank : 2 * rank + 2])
+    assert torch.equal(plain, whole)
+    odd = torch.ones(1, dtype=torch.int64 if rank else torch.float32)
+    with pytest.raises(ValueError, match="the shards need one dtype"):
+        init_from_local_shards([Shard.from_tensor_and_offsets(odd, [rank], rank)], 2)
+    with pytest.raises(ValueError, match="Total volume of shards: 2 does not match"):
+        part = torch.ones(1)
+        init_from_local_shards([Shard.from_tensor_and_offsets(part, [rank], rank)], 3)
+
+    layer = nn.Linear(4, 6)
+    shard_parameter(layer, "weight", ChunkShardingSpec(0, list(PLACES)))
+    layer._register_state_dict_hook(sharded_tensor.state_dict_hook)
+    assert isinstance(layer.state_dict()["weight"], ShardedTensor)
+    layer._register_load_state_dict_pre_hook(
+        sharded_tensor.pre_load_state_dict_hook, True
+    )
+    other = sharded_tensor.ones(ChunkShardingSpec(0, list(PLACES)), 6, 4)
+    layer.load_state_dict({"bias": layer.bias.detach(), "weight": other}, strict=False)
+    assert layer.weight is other
+    with pytest.raises(AttributeError, match="Linear has no parameter 'lost'"):
+        shard_parameter(layer, "lost", ChunkShardingSpec(0, list(PLACES)))
+
+
+def rank_stores(rank, size):
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            store.set("folder", folder)
+            rank_joins_and_stores(rank, size)
+            store.wait(["done"])
+    else:
+        rank_joins_and_stores(rank, size)
+        store.set("done", "1")
+
+
+def test_a_tensor_is_cut_and_gathered(tmp_path):
+    run_ranks(rank_cuts, 2, tmp_path)
+
+
+def test_parts_are_joined_stored_and_loaded_with_another_cut(tmp_path):
+    run_ranks(rank_stores, 2, tmp_path)
+
+
+def test_specs_are_checked_and_inferred():
+    size, properties = torch.Size([5, 4]), TensorProperties()
+    parts = ChunkShardingSpec(-2, list(PLACES)).build_metadata(size, properties)
+    assert [each.shard_sizes for each in parts.shards_metadata] == [[3, 4], [2, 4]]
+    inferred = _infer_sharding_spec_from_shards_metadata(parts.shards_metadata[::-1])
+    assert inferred == ChunkShardingSpec(0, list(PLACES))
+    odd = [ShardMetadata([0], [1], PLACES[0]), ShardMetadata([1], [3], PLACES[1])]
+    assert _infer_sharding_spec_from_shards_metadata(odd) == EnumerableShardingSpec(odd)
+    with pytest.raises(ValueError, match="overlap"):
+        EnumerableShardingSpec([odd[0], odd[0]])
+    with pytest.raises(ValueError, match="Empty shard list"):
+        EnumerableShardingSpec([])
+    with pytest.raises(ValueError, match="inconsistent ranks"):
+        EnumerableShardingSpec([odd[0], ShardMetadata([2, 2], [1, 1])])
+    listed = EnumerableShardingSpec(odd)
+    with pytest.raises(ValueError, match="is outside a tensor"):
+        listed.build_metadata(torch.Size([3]), properties)
+    with pytest.raises(ValueError, match="Rank of tensor is 2"):
+        listed.build_metadata(torch.Size([4, 1]), properties)
+    with pytest.raises(NotImplementedError, match="init_from_local_shards"):
+        listed.shard(torch.ones(4))
+    with pytest.raises(ValueError, match="Invalid sharding dim: 2"):
+        ChunkShardingSpec(2, list(PLACES)).build_metadata(size, properties)
+    with pytest.raises(NotImplementedError, match="named dimension"):
+        ChunkShardingSpec("x", list(PLACES))
+    with pytest.raises(ValueError, match="needs to be an integer"):
+        ChunkShardingSpec(0.5, list(PLACES))
+
+
+def test_parts_are_checked():
+    with pytest.raises(ValueError, match="same number of elements"):
+        ShardMetadata([0], [1, 2])
+    with pytest.raises(ValueError, match="shard_offsets should be >= 0"):
+        ShardMetadata([-1], [1])
+    with pytest.raises(ValueError, match="does not match with metadata"):
+        Shard(torch.ones(2), ShardMetadata([0], [3]))
+    meta = torch.ones(2, device="meta")
+    with pytest.raises(ValueError, match="device does not match"):
+        Shard(meta, ShardMetadata([0], [2], "rank:0/cpu"))
+    assert hash(ShardMetadata([0], [1])) == hash(ShardMetadata([0], [1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "rank", "device"),
+    [
+        ("rank:1/cpu", None, 1, "cpu"),
+        ("rank:1", None, 1, "cpu"),
+        ("trainer/cpu", "trainer", None, "cpu"),
+        ("trainer", "trainer", None, "cpu"),
+        ("cpu", None, None, "cpu"),
+    ],
+)
+def test_devices_of_other_processes_are_parsed(text, name, rank, device):
+    found = _remote_device(text)
+    assert (found.worker_name(), found.rank()) == (name, rank)
+    assert found.device() == torch.device(device)
+    assert _remote_device(str(found)) == found
+    assert DevicePlacementSpec(text).device == found
+
+
+@pytest.mark.parametrize("text", ["/cpu", "a/b/cpu", "rank:x/cpu", "a:1/cpu"])
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match="Could not parse remote_device"):
+        _remote_device(text)
+    with pytest.raises(TypeError, match="Invalid type"):
+        _remote_device(3)
