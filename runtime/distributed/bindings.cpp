@@ -4,6 +4,7 @@
 // that may wait releases the interpreter lock.
 #include <vector>
 
+#include "distributed/calls_bindings.h"
 #include "distributed/connection_bindings.h"
 #include "distributed/group_bindings.h"
 #include "distributed/python_values.h"
@@ -96,7 +97,8 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
 PyObject* make_module() {
   PyObject* module = PyModule_Create(&module_definition);
   failure_type = PyErr_NewException("pellucid.distributed._distributed.Failure", nullptr, nullptr);
-  if (!module || !failure_type || !add_group(module) || PyModule_AddObjectRef(module, "Failure", failure_type) < 0 ||
+  if (!module || !failure_type || !add_group(module) || !add_calls(module) ||
+      PyModule_AddObjectRef(module, "Failure", failure_type) < 0 ||
       PyModule_AddIntConstant(module, "SLOT_BYTES", static_cast<long>(kSlotBytes)) < 0 || !add_connection(module))
     return nullptr;
   return module;

@@ -14,7 +14,7 @@ constexpr int64_t kDirectTraffic = 256 * 1024;  // unless all operands together 
 constexpr int64_t kCachedBytes = 512 * 1024;    // two slots of this size fit a rank's second-level cache
 constexpr int64_t kReadBytes = 1024 * 1024;     // from this size on, operands are read without copies in slots
 constexpr int64_t kReadPiece = 128 * 1024;      // per rank: the pieces of all ranks stay in the second-level cache
-constexpr int64_t kPieceBytes = 16 * 1024;      // combined in the first-level cache, then copied to all ranks
+constexpr int64_t kPieceBytes = 4 * 1024;       // combined in the first-level cache, then copied to all ranks
 
 int64_t item_bytes(const Call& call) { return static_cast<int64_t>(item_size(call.dtype)); }
 int64_t total_bytes(const Call& call) { return call.count * item_bytes(call); }
@@ -64,7 +64,7 @@ void Group::all_reduce(const Call& call) {
 void Group::all_reduce_in_slices(const Call& call) {
   const int64_t nbytes = total_bytes(call);
   // Chunks that fit the second-level cache. Where ranks share cores, each wait costs a time slice: use whole slots.
-  const int64_t step = patience_.spins ? kCachedBytes : kSlot;
+  const int64_t step = share_cores_ ? kSlot : kCachedBytes;
   for (int64_t offset = 0; offset < nbytes; offset += step) {
     const int64_t length = std::min(step, nbytes - offset);
     const Slice own = Slice::of(rank_, size_, length);

@@ -37,7 +37,7 @@ double seconds_now() { return monotonic_seconds(); }
 
 Group::Group(int descriptor, int rank, int size, std::span<const int> pids, Observer& observer)
     : rank_(rank), size_(size), segment_(descriptor, size), processes_(pids), observer_(observer),
-      patience_(Patience::of(size)), factors_(static_cast<size_t>(size), 1.0), inputs_(static_cast<size_t>(size)),
+      share_cores_(size > usable_cores()), factors_(static_cast<size_t>(size), 1.0), inputs_(static_cast<size_t>(size)),
       outputs_(static_cast<size_t>(size)) {
   static_assert(sizeof(Header) <= kHeaderBytes);
   set_presence(Presence::Here);
@@ -83,13 +83,16 @@ void Group::begin(const Call& call, double timeout, Place place) {
 
 void Group::meet() {
   const uint32_t phase = ++phase_;
-  segment_.page(rank_).arrived.ring(phase);
+  RankPage& own = segment_.page(rank_);
+  own.core.store(current_core(), std::memory_order_relaxed);
+  own.arrived.ring(phase);
   const double start = seconds_now();
   bool has_notified = false;
   const auto is_missing = [&](int rank) { return !segment_.page(rank).arrived.has_reached(phase); };
-  const Check check_all = [&] { check(is_missing, start, timeout_, has_notified); };
+  const auto check_all = [&] { check(is_missing, start, timeout_, has_notified); };
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) wait_until(segment_.page(rank).arrived, patience_, [&] { return !is_missing(rank); }, check_all);
+    if (is_missing(rank))
+      wait_until(segment_.page(rank).arrived, may_spin(is_missing), [&] { return !is_missing(rank); }, check_all);
   if (compares_) compare_headers();
 }
 

@@ -75,7 +75,14 @@ class Group {
   std::vector<uint32_t> phases() const;
   const Processes& processes() const { return processes_; }
   const Segment& segment() const { return segment_; }
-  const Patience& patience() const { return patience_; }
+  // Whether none of the missing ranks last ran on this thread's core, which they may be waiting for.
+  bool may_spin(auto is_missing) const {
+    const int core = current_core();
+    for (int rank = 0; rank < size_; ++rank)
+      if (rank != rank_ && segment_.page(rank).core.load(std::memory_order_relaxed) == core && is_missing(rank))
+        return false;
+    return true;
+  }
   Observer& observer() const { return observer_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -127,7 +134,7 @@ class Group {
   Segment segment_;
   Processes processes_;
   Observer& observer_;
-  Patience patience_;
+  bool share_cores_;  // whether there are more ranks than cores
   uint32_t phase_ = 0;
   uint64_t sequence_ = 0;
   double timeout_ = 0;

@@ -94,7 +94,7 @@ void Mail::wait(MailOperation& operation, double timeout) {
   const auto is_missing = [&](int rank) {
     return !operation.is_done && (operation.peer == rank || operation.peer == kAnyRank);
   };
-  wait_until(post, group_.patience(), is_ready, [&] {
+  wait_until(post, group_.may_spin(is_missing), is_ready, [&] {
     if (!is_ready()) group_.check(is_missing, start, timeout, has_notified);
   });
 }

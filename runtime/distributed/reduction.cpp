@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <complex>
 #include <cstring>
@@ -14,6 +15,9 @@ namespace {
 
 constexpr int64_t kBlock = 512;  // elements: the partial sums of 64 ranks stay in the first-level cache
 constexpr int kLevels = 18;      // for 2**17 ranks, and the current block
+// Operands are prefetched this far ahead, a strip at a time: the processor's own prefetching stops at the end of each
+// page. A sum of operands in memory takes 0.85 of the time, one of operands in a cache as long as without.
+constexpr int64_t kAheadBytes = 2048, kStripBytes = 128, kLineBytes = 64;
 
 struct Float16 {
   uint16_t bits;
@@ -134,19 +138,29 @@ struct Combiner {
 
   static W joined(W a, W b) { return join<reduction, W>(a, b); }
 
-  // `out` may be one of the operands, of which each element is read before it is written: the loop may be vectorised.
-  template <class Value>
+  // `out` may be one of the operands, of which each element is read before it is written: the loops may be vectorised.
+  template <size_t ranks, class Value>
   void for_each(int64_t count, Value value) const {
+    constexpr auto strip = kStripBytes / static_cast<int64_t>(sizeof(T));
     T* const target = out;
+    std::array<const char*, ranks> operands;
+    std::copy_n(sources.begin(), ranks, operands.begin());
+    int64_t begin = 0;
+    for (; begin + strip <= count; begin += strip) {
+      const int64_t ahead = begin * static_cast<int64_t>(sizeof(T)) + kAheadBytes;
+      for (const char* const operand : operands)
+        for (int64_t line = 0; line < kStripBytes; line += kLineBytes) __builtin_prefetch(operand + ahead + line);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) target[i] = finish(value(i));
+      for (int64_t i = begin; i < begin + strip; ++i) target[i] = finish(value(i));
+    }
+    for (; begin < count; ++begin) target[begin] = finish(value(begin));
   }
 
   void run(int64_t count) const {
     if (sources.size() == 2)
-      for_each(count, [a = operand(0), b = operand(1)](int64_t i) { return joined(a[i], b[i]); });
+      for_each<2>(count, [a = operand(0), b = operand(1)](int64_t i) { return joined(a[i], b[i]); });
     else if (sources.size() == 4)
-      for_each(count, [a = operand(0), b = operand(1), c = operand(2), d = operand(3)](int64_t i) {
+      for_each<4>(count, [a = operand(0), b = operand(1), c = operand(2), d = operand(3)](int64_t i) {
         return joined(joined(a[i], b[i]), joined(c[i], d[i]));
       });
     else

@@ -25,6 +25,7 @@ struct alignas(4096) RankPage {
   Bell question;  // rung by a rank that asks where this rank is in its program
   std::atomic<Presence> presence;
   std::atomic<uint32_t> num_answers;
+  std::atomic<int> core;  // on which it last arrived
   char answer[kTextBytes];
 };
 

@@ -28,11 +28,6 @@ long futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const tim
   return syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), operation, value, time, nullptr, 0);
 }
 
-int usable_cores() {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
 }  // namespace
 
 void Bell::ring(uint32_t value) {
@@ -52,9 +47,11 @@ void Bell::sleep(uint32_t seen, std::chrono::milliseconds time) {
   sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Patience Patience::of(int ranks_of_machine) {
-  const bool all_run = ranks_of_machine <= usable_cores();
-  return {all_run ? 50 : 0, 500};
+int current_core() { return sched_getcpu(); }
+
+int usable_cores() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 void pause_briefly() { _mm_pause(); }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -35,14 +34,11 @@ struct alignas(64) Bell {
   }
 };
 
-// How often to spin and yield before sleeping. Spinning gains nothing while ranks outnumber cores.
-struct Patience {
-  int spins, yields;
-  static Patience of(int ranks_of_machine);
-};
+constexpr int kSpinsBeforeYield = 50, kYieldsBeforeSleep = 500;
 
-// Called between the sleeps of a wait; raises a Failure when there is nothing left to wait for.
-using Check = std::function<void()>;
+// The core that runs this thread, and how many may run it.
+int current_core();
+int usable_cores();
 
 void pause_briefly();
 // Whether this thread should yield. After a yield took long, because other programs compete for the core, the thread
@@ -51,14 +47,15 @@ bool may_yield();
 // False if it took long.
 bool yield_processor();
 
-// Waits until `ready()`; `bell` is rung when that may have become true.
-template <class Ready>
-void wait_until(Bell& bell, const Patience& patience, Ready ready, const Check& check) {
-  for (int i = 0; i < patience.spins; ++i) {
+// Waits until `ready()`; `bell` is rung when that may have become true. `may_spin`: what it waits for may be running
+// now, on another core. `check` is called between sleeps; it raises a Failure when there is nothing left to wait for.
+template <class Ready, class Check>
+void wait_until(Bell& bell, bool may_spin, Ready ready, Check check) {
+  for (int i = may_spin ? 0 : kSpinsBeforeYield; i < kSpinsBeforeYield; ++i) {
     if (ready()) return;
     pause_briefly();
   }
-  for (int i = may_yield() ? 0 : patience.yields; i < patience.yields; ++i) {
+  for (int i = may_yield() ? 0 : kYieldsBeforeSleep; i < kYieldsBeforeSleep; ++i) {
     if (ready()) return;
     if (!yield_processor()) break;
   }

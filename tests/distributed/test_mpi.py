@@ -6,6 +6,7 @@ import datetime
 import importlib.util
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -42,11 +43,15 @@ FOR_OPEN_MPI = {
 }
 
 
-def run_under_mpiexec(function, size, backend="mpi"):
+def ended_under_mpiexec(function, size, backend="mpi"):
     if MPIEXEC is None or importlib.util.find_spec("mpi4py") is None:
         pytest.skip("no MPI: pip install mpi4py mpich")
     command = [MPIEXEC, "-n", str(size), sys.executable, "-c", PROGRAM]
-    ended = run_command([*command, backend, function.__name__], **FOR_OPEN_MPI)
+    return run_command([*command, backend, function.__name__], **FOR_OPEN_MPI)
+
+
+def run_under_mpiexec(function, size, backend="mpi"):
+    ended = ended_under_mpiexec(function, size, backend)
     shown = f"{ended.stdout}\n{ended.stderr}"
     assert ended.returncode == 0, shown
     assert ended.stdout.count("ended well") == size, shown
@@ -112,6 +117,16 @@ def rank_has_numbers(rank, size):
     assert total == size * (size - 1) // 2
 
 
+def rank_is_killed(rank, size):
+    with open("/proc/self/maps") as file:
+        shared = {word for word in file.read().split() if word.startswith("/dev/shm/")}
+    print("shares", *shared, flush=True)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(3))
+
+
 @pytest.mark.parametrize("size", [2, 4])
 def test_collectives(size):
     run_under_mpiexec(rank_all, size)
@@ -131,3 +146,12 @@ def test_errors_name_ranks():
 
 def test_mpiexec_starts_programs_that_do_not_use_mpi():
     run_under_mpiexec(rank_has_numbers, 3, "gloo")
+
+
+def test_a_killed_rank_leaves_no_shared_memory():
+    ended = ended_under_mpiexec(rank_is_killed, 2)
+    assert ended.returncode != 0
+    assert ended.stdout.count("shares") == 2
+    names = [w for w in ended.stdout.split() if w.startswith("/dev/shm/")]
+    assert names
+    assert not any(map(os.path.exists, names))

@@ -37,7 +37,12 @@ def _with(
 ) -> _O:
     """Options of a group's method."""
     opts = kind()
-    opts.asyncOp, opts.reduceOp, opts.rootRank = async_op, op, root
+    if async_op:
+        opts.asyncOp = True
+    if op is not ReduceOp.SUM:
+        opts.reduceOp = op
+    if root:
+        opts.rootRank = root
     return opts
 
 

@@ -24,6 +24,28 @@ def combine(
     reduction: int,
 ) -> None: ...
 
+class Calls:
+    """The calls of a group, of which one runs at a time."""
+
+    num_queued: int
+    num_calls: int
+    last: tuple[int, int, int, int, int] | None
+    before: tuple[int, int, int, int, int] | None
+    site: str | None
+    since: float
+
+    def try_run(
+        self,
+        run: Callable[..., None],
+        call: tuple[int, int, int, int, int],
+        input: int,
+        output: int,
+        factor: float,
+        timeout: float,
+    ) -> bool: ...
+    def begin(self, call: tuple[int, int, int, int, int], site: str) -> None: ...
+    def end(self) -> None: ...
+
 class Connection:
     """The messages of RPC over a socket, whose descriptor it owns."""
 

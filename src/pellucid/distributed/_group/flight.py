@@ -142,9 +142,10 @@ def dump(
         entries = [each for each in map(_current, groups) if each is not None]
     status = {
         group.group_name or "0": {
-            "last_enqueued_collective": group._num_recorded or group._num_calls,
-            "last_started_collective": group._num_calls,
-            "last_completed_collective": group._num_calls - bool(group._since),
+            "last_enqueued_collective": group._num_recorded or group._queue.num_calls,
+            "last_started_collective": group._queue.num_calls,
+            "last_completed_collective": group._queue.num_calls
+            - bool(group._queue.since),
         }
         for group in groups
     }
@@ -169,9 +170,12 @@ def dump(
 
 def _current(group: Any) -> dict[str, Any] | None:
     """The group's call under way, as an entry."""
-    if not group._since or group._last is None:
+    if not group._queue.since or group._queue.last is None:
         return None
-    made = Recorded(group._num_calls, facts_of(group, group._last, group._num_calls))
+    made = Recorded(
+        group._queue.num_calls,
+        facts_of(group, group._queue.last, group._queue.num_calls),
+    )
     made.start()
     return made.facts
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -32,6 +34,18 @@ def place_of_this_process() -> tuple[Store, int, int]:
     return HashStore(), communicator.Get_rank(), communicator.Get_size()
 
 
+def _drop_names() -> None:
+    """Removes the names under which MPICH shares memory: all processes have mapped it,
+    and if one is killed, nothing else would.
+    """
+    with open("/proc/self/maps") as file:
+        mapped = {line.rstrip("\n").rpartition(" ")[2] for line in file}
+    for name in mapped:
+        if name.startswith("/dev/shm/mpich_shm_"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+
+
 class MpiGroup(NativeGroup):
     """Ranks connected by MPI. Only a group's members call its creation."""
 
@@ -44,6 +58,8 @@ class MpiGroup(NativeGroup):
         chosen = whole.Get_group().Incl(list(ranks))
         self._communicator = whole.Create_group(chosen)
         super().__init__(store, rank, len(ranks), timeout)
+        if len(ranks) == whole.Get_size():
+            _drop_names()
 
     def _meet(self, store: Store) -> list[Member]:
         from pellucid.distributed._transport.choose import own_member

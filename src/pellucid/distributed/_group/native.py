@@ -6,7 +6,6 @@ Read next: ``running.py``.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -231,7 +230,7 @@ class NativeGroup(RunningGroup):
         opts: Any,
         after: Callable[[], None] | None = None,
     ) -> Work:
-        if self._broken or self._pid != os.getpid():
+        if self._broken:
             self._refuse()
         code, item = self._code(input), input.element_size()
         self._code(output)
@@ -253,7 +252,7 @@ class NativeGroup(RunningGroup):
     # Messages
 
     def _post(self, tensors: Any, peer: int, tag: int, is_send: bool) -> MessageWork:
-        if self._broken or self._pid != os.getpid():
+        if self._broken:
             self._refuse()
         (tensor,) = tensors
         self._code(tensor)

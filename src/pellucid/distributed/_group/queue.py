@@ -8,34 +8,27 @@ import queue
 import threading
 from collections.abc import Callable
 
+from pellucid.distributed._distributed import Calls
 from pellucid.distributed._group.work import Work
 
 Task = tuple[Callable[[], None], Work]
 
 
-class CallQueue:
+class CallQueue(Calls):
     """Runs one call at a time. The thread starts at the first call that needs it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._running = threading.Lock()  # held while a call runs
-        self._num_queued = 0
         self._counting = threading.Lock()
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def try_begin(self) -> bool:
-        """Whether the caller may run its call now; it must call ``end``."""
-        return not self._num_queued and self._running.acquire(False)
-
-    def end(self) -> None:
-        """Ends a call after ``begin``."""
-        self._running.release()
-
     def submit(self, run: Callable[[], None], work: Work) -> None:
-        """Runs the call on the thread, and completes ``work``."""
+        """Runs the call on the thread, and completes ``work``. ``run`` calls ``begin``
+        and ``end``.
+        """
         with self._counting:
-            self._num_queued += 1
+            self.num_queued += 1
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._serve, daemon=True, name=self._name
@@ -47,13 +40,12 @@ class CallQueue:
         while (task := self._tasks.get()) is not None:
             run, work = task
             error: BaseException | None = None
-            with self._running:
-                try:
-                    run()
-                except BaseException as raised:
-                    error = raised
+            try:
+                run()
+            except BaseException as raised:
+                error = raised
             with self._counting:
-                self._num_queued -= 1
+                self.num_queued -= 1
             work._finish(error)
             del task, run, work
 

@@ -48,11 +48,8 @@ class RunningGroup(ProcessGroup):
         self._members = self._meet(store)
         self._transport = self._connect()
         self._queue = CallQueue("collectives")
-        self._num_calls = 0
         self._num_recorded = self._num_messages = 0  # by the flight recorder
-        self._last: Call | None = None
-        self._before: Call | None = None  # the one before it
-        self._since, self._site = 0.0, ""  # of the current call; 0: there is none
+        self._start = self._transport.run
         self._broken = ""
         self._pid = os.getpid()
         self._stopped = threading.Event()
@@ -94,35 +91,50 @@ class RunningGroup(ProcessGroup):
         factor: float = 1.0,
         after: Callable[[], None] | None = None,
     ) -> Work:
-        if self._broken or self._pid != os.getpid():
+        if self._broken:
             self._refuse()
         timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
-        kind, count, dtype, reduction, root = call
         recorder = flight.recorder
         recorded = None if recorder is None else recorder.collective(self, call)
-        if not opts.asyncOp and self._queue.try_begin():
-            try:
-                if recorded is not None:
-                    recorded.start()
-                self._num_calls += 1
-                self._before, self._last = self._last, call
-                self._since = time.monotonic()
-                self._transport.run(
-                    *(kind, input, output, count, dtype, reduction, root),
-                    *(factor, timeout),
-                )
-            except Failure as caught:
-                self._raise(caught, call, call_site(), timeout)
-            finally:
-                self._since = 0.0
-                self._queue.end()
+        if not opts.asyncOp:
             if recorded is not None:
-                recorded.complete()
-            if after is not None:
-                after()
-            return Work(tensors)
+                recorded.start()
+            try:
+                is_done = self._queue.try_run(
+                    self._start, call, input, output, factor, timeout
+                )
+            except BaseException as error:
+                try:
+                    if isinstance(error, Failure):
+                        self._raise(error, call, call_site(), timeout)
+                    raise
+                finally:
+                    self._queue.end()
+            if is_done:
+                if recorded is not None:
+                    recorded.complete()
+                if after is not None:
+                    after()
+                return Work(tensors)
+        return self._run_later(
+            call, input, output, opts, tensors, factor, after, recorded
+        )
+
+    def _run_later(
+        self,
+        call: Call,
+        input: int,
+        output: int,
+        opts: Any,
+        tensors: Any,
+        factor: float,
+        after: Callable[[], None] | None,
+        recorded: flight.Recorded | None,
+    ) -> Work:
+        timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
+        kind, count, dtype, reduction, root = call
         return self._submit(
-            lambda: self._transport.run(
+            lambda: self._start(
                 kind, input, output, count, dtype, reduction, root, factor, timeout
             ),
             *(call, opts, timeout, tensors, after, recorded),
@@ -143,19 +155,17 @@ class RunningGroup(ProcessGroup):
         work, site = Work.pending(tensors), call_site()
 
         def run() -> None:
-            if self._broken:
-                self._refuse()
-            self._num_calls += 1
-            self._before, self._last = self._last, call
-            self._site, self._since = site, time.monotonic()
+            self._queue.begin(call, site)
             if recorded is not None:
                 recorded.start()
             try:
+                if self._broken:
+                    self._refuse()
                 start()
             except Failure as caught:
                 self._raise(caught, call, site, timeout)
             finally:
-                self._site, self._since = "", 0.0
+                self._queue.end()
             if recorded is not None:
                 recorded.complete()
             if after is not None:
@@ -183,14 +193,9 @@ class RunningGroup(ProcessGroup):
     # Failures
 
     def _refuse(self) -> NoReturn:
-        if self._pid != os.getpid():
-            raise DistBackendError(
-                "this process was forked from one with process groups, which are the "
-                "parent's; call init_process_group here, or start processes by spawn"
-            )
         raise DistBackendError(self._broken)
 
-    def _describe(self, call: Call, site: str = "") -> str:
+    def _describe(self, call: Call, site: str | None = None) -> str:
         kind, count, dtype, reduction, root = call
         text = codes.KINDS[kind]
         if kind not in (codes.BARRIER, codes.ALL_TO_ALL):
@@ -206,7 +211,7 @@ class RunningGroup(ProcessGroup):
     def _raise(self, caught: Failure, call: Call, site: str, timeout: float) -> None:
         flight.write_dump(self._global_ranks[self._rank], running_groups())
         cause, ranks, members = self._meaning(caught)
-        name, number = self.group_name or "default", self._num_calls
+        name, number = self.group_name or "default", self._queue.num_calls
         text = self._describe(call, site)
         if cause == "mismatch":
             calls = self._transport.exchange_texts(text, timeout)
@@ -259,11 +264,11 @@ class RunningGroup(ProcessGroup):
 
     def _finished(self) -> str:
         """The last collective that every rank had called."""
-        is_running = bool(self._since)
-        call = self._before if is_running else self._last
+        is_running = bool(self._queue.since)
+        call = self._queue.before if is_running else self._queue.last
         if call is None:
             return "no collective"
-        return f"#{self._num_calls - is_running}, {self._describe(call)}"
+        return f"#{self._queue.num_calls - is_running}, {self._describe(call)}"
 
     def _root_store(self) -> Store:
         store = self._store
@@ -278,12 +283,13 @@ class RunningGroup(ProcessGroup):
 
     def _tell_slow(self, seconds: float, ranks: list[int]) -> None:
         """Called on the waiting thread when ranks are late."""
-        call = self._describe(self._last) if self._last else "a message"
+        last, number = self._queue.last, self._queue.num_calls
+        call = self._describe(last) if last else "a message"
         places = []
         if isinstance(self._transport, SharedMemoryGroup):
             places = [f"rank {r} is in {self._transport.where(r, 1.0)}" for r in ranks]
         warnings.warn(
-            f"{call}, #{self._num_calls} of group {self.group_name or 'default'!r}, "
+            f"{call}, #{number} of group {self.group_name or 'default'!r}, "
             f"has waited {seconds:.0f} s for {failure.ranks_text(ranks)}: "
             + "; ".join(places),
             stacklevel=2,
@@ -301,7 +307,7 @@ class RunningGroup(ProcessGroup):
         if ended:
             reasons = [self._reason("ended", self._members[rank]) for rank in ended]
             name, call = self.group_name or "default", f"a meeting ({call_site()})"
-            given = self._num_calls, call, ended, self._members, reasons
+            given = self._queue.num_calls, call, ended, self._members, reasons
             raise DistBackendError(failure.gone_text(name, *given))
 
     # What is under way
@@ -310,10 +316,11 @@ class RunningGroup(ProcessGroup):
         """The current call, its number, its source line if another thread runs it, and
         its duration; empty if there is none.
         """
-        call, since, site = self._last, self._since, self._site
+        queue = self._queue
+        call, since, site = queue.last, queue.since, queue.site
         if call is None or not since:
             return ""
-        number = f"#{self._num_calls} of group {self.group_name or 'default'!r}"
+        number = f"#{queue.num_calls} of group {self.group_name or 'default'!r}"
         seconds = time.monotonic() - since
         return f"{self._describe(call, site)}, {number}, for {seconds:.1f} s"
 
@@ -330,6 +337,18 @@ class RunningGroup(ProcessGroup):
 def running_groups() -> list[RunningGroup]:
     """The groups of this process."""
     return sorted(_groups, key=lambda group: group.group_name or "")
+
+
+def _leave_to_parent() -> None:
+    """In a forked process: its groups are the parent's."""
+    for group in list(_groups):
+        group._broken = (
+            "this process was forked from one with process groups, which are the "
+            "parent's; call init_process_group here, or start processes by spawn"
+        )
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def own_whereabouts() -> str:

@@ -17,18 +17,20 @@ class Work:
     the tensors.
     """
 
+    _error: BaseException | None = None
+    _is_done = True
+    _lock: threading.Condition | None = None  # of one that was pending
+    _callbacks: list[Callable[[], None]]
+
     def __init__(self, tensors: Any = None) -> None:
         self._tensors = tensors
-        self._error: BaseException | None = None
-        self._is_done = True
-        self._lock: threading.Condition | None = None
-        self._callbacks: list[Callable[[], None]] = []
 
     @classmethod
     def pending(cls, tensors: Any) -> Work:
         """A pending Work, completed by another thread."""
         work = cls(tensors)
         work._is_done, work._lock = False, threading.Condition()
+        work._callbacks = []
         return work
 
     def _finish(self, error: BaseException | None = None) -> None:

@@ -576,7 +576,9 @@ def check_member(group: Any, name: str) -> Any:
     """The group, or None with a warning if this process is not a member. Every
     collective calls it first, with its name.
     """
-    target = group_of(group)
+    target = world.default if group is None else group
+    if target is None:
+        raise no_group()
     for observe in world.observers:
         observe(name)
     if target is NON_GROUP_MEMBER:
