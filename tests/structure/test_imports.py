@@ -147,7 +147,9 @@ API = {
     "ao/nn/intrinsic/quantized/dynamic": {"ao/nn/quantized/dynamic"},
     "ao/nn/qat": {"nn"},
     "ao/nn/qat/dynamic": set(),
-    "ao/nn/quantizable": {"ao/nn/quantized", "ao/quantization", "nn"},
+    "ao/nn/quantizable": {
+        *("ao/_quantized", "ao/nn/quantized", "ao/quantization", "nn"),
+    },
     "ao/nn/quantized": {"ao/_quantized", "nn"},
     "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"},
     "ao/nn/quantized/reference": {"nn"},

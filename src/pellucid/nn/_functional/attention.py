@@ -59,9 +59,6 @@ def embedding_bag(
         input, weight = weight, input
     if mode not in _BAG_MODES:
         raise ValueError(f"embedding_bag: mode is 'sum', 'mean' or 'max', not {mode!r}")
-    if mode == "max" and (sparse or scale_grad_by_freq):
-        refused = "sparse gradients" if sparse else "scale_grad_by_freq"
-        raise ValueError(f"embedding_bag: mode 'max' does not support {refused}")
     if per_sample_weights is not None:
         if mode != "sum":
             raise NotImplementedError(
