@@ -136,6 +136,8 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
     if (tensor.device.type != DeviceType::CPU)
       raise(ErrorKind::Type, "only memory of the CPU can be shared, not of device %s: use cpu() first",
             device_name(tensor.device).c_str());
+    if (tensor.keys.has(Key::Sparse))
+      raise(ErrorKind::Type, "a sparse tensor is no NumPy array: convert it first, with to_dense()");
     if (!format_of(tensor.dtype))
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());

@@ -301,6 +301,8 @@ PyMappingMethods mapping_methods = {};
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
+    if (tensor.keys.has(Key::Sparse))
+      raise(ErrorKind::NotImplemented, "a sparse tensor has no storage of its own: ask its indices() and values()");
     if (tensor.device.type == DeviceType::CPU) tensor.host();
     if (tensor.storage) {
       before_write(*tensor.storage);

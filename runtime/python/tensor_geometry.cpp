@@ -3,6 +3,7 @@
 
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/kind.h"
 #include "core/pinned_memory.h"
 #include "core/shared_memory.h"
 #include "python/tensor_type.h"
@@ -121,6 +122,10 @@ PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count,
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* format = optional_argument("is_contiguous", "memory_format", args, count, keywords);
     if (tensor.keys.has(Key::Nested)) return nested_geometry(self, "is_contiguous", format);
+    if (tensor.keys.has(Key::Sparse)) {
+      if (kind_of(tensor)->layout == Layout::SparseCoo) Py_RETURN_FALSE;
+      raise(ErrorKind::Runtime, "is_contiguous(): a compressed sparse tensor has no order of memory; ask its values()");
+    }
     if (!format) return PyBool_FromLong(tensor.is_contiguous());
     if (Py_TYPE(format) != &memory_format_type) {
       raise(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be memory_format, not %s",
@@ -174,6 +179,7 @@ PyMethodDef queries[] = {
     {"is_signed", is_signed, METH_NOARGS, "Whether the dtype has negative values."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_contiguous)), kFast,
      "Whether the elements are contiguous, in row-major order."},
+    {"_has_no_memory", has_flag<TensorImpl::kNoMemory>, METH_NOARGS, "Whether it consists of other tensors alone."},
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
     {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is pending: never, conj() computes at once."},
     {"is_neg", always_false, METH_NOARGS, "Whether a negation is pending: never, neg() computes at once."},

@@ -182,3 +182,22 @@ def test_what_stores_no_such_number_refuses_it():
     assert torch.full((1,), 1e6, dtype=F8).tolist() == [448]
     with pytest.raises(RuntimeError, match="cannot be converted"):
         torch.full((1,), 1e6, dtype=F8B)
+
+
+def test_complex32_has_variances_and_directions():
+    x = torch.tensor([1 + 2j, 2j, -1, 0], dtype=torch.complex32)
+    wide = x.to(torch.complex64)
+    for name in ("var", "std"):
+        made = getattr(x, name)()
+        assert made.dtype is torch.float16
+        assert torch.allclose(made.float(), getattr(wide, name)(), atol=1e-2)
+    variance, mean = torch.var_mean(x)
+    assert (variance.dtype, mean.dtype) == (torch.float16, torch.complex32)
+    assert torch.allclose(x.sgn().to(torch.complex64), wide.sgn(), atol=1e-3)
+
+
+def test_limits_of_quantized_dtypes_are_those_of_their_integers():
+    assert (torch.iinfo(torch.quint8).min, torch.iinfo(torch.quint8).max) == (0, 255)
+    assert torch.iinfo(torch.qint32).max == 2**31 - 1
+    with pytest.raises(TypeError, match="integer"):
+        torch.iinfo(torch.quint4x2)

@@ -238,3 +238,15 @@ def test_the_ragged_dim_is_found_where_other_dims_have_its_size(
     assert _ragged_dims(actual) == [axis]
     for example, part in zip(examples, actual.unbind(), strict=True):
         torch.testing.assert_close(part, function(example[None])[0])
+
+
+def test_jagged_tensors_have_one_dtype_and_as_many_lengths_as_examples():
+    mixed = [torch.ones(2), torch.ones(3).int()]
+    for made in (torch.nested.nested_tensor, torch.nested.as_nested_tensor):
+        with pytest.raises(RuntimeError, match="one dtype"):
+            made(mixed, layout=torch.jagged)
+    assert torch.nested.nested_tensor(mixed).dtype is torch.float32
+    with pytest.raises(AssertionError, match="1 lengths with 3 offsets"):
+        torch.nested.nested_tensor_from_jagged(
+            torch.ones(4, 3), torch.tensor([0, 2, 4]), lengths=torch.tensor([1])
+        )

@@ -171,6 +171,23 @@ def test_wrappers_go_through_ops_views_and_writes(log):
     assert x._version == 2  # one memory, one count of writes
 
 
+def test_wrappers_are_saved_with_what_they_hold(tmp_path):
+    elem = torch.arange(6.0, dtype=torch.float64).view(2, 3).t()
+    x = LoggingTensor(elem)
+    x.label = "scales"
+    torch.save({"x": x, "elem": elem}, tmp_path / "file.pt")
+    with pytest.raises(pickle.UnpicklingError, match="LoggingTensor"):
+        torch.load(tmp_path / "file.pt", weights_only=True)
+    with torch.serialization.safe_globals([LoggingTensor]):
+        found = torch.load(tmp_path / "file.pt", weights_only=True)
+    for made in (found, torch.load(tmp_path / "file.pt", weights_only=False)):
+        assert type(made["x"]) is LoggingTensor and made["x"].label == "scales"
+        assert (made["x"].shape, made["x"].stride()) == (x.shape, x.stride())
+        assert made["x"].dtype is torch.float64
+        assert torch.equal(made["x"].elem, elem)
+        assert made["x"].elem.data_ptr() == made["elem"].data_ptr()
+
+
 def test_gradients_of_wrappers_are_wrappers(log):
     x = LoggingTensor(torch.ones(2, requires_grad=True))
     y = (x.exp() * x).sum()

@@ -100,3 +100,15 @@ def test_what_cannot_be_quantized_is_refused():
         torch.quantize_per_tensor(x, 0.1, 3, torch.int8)
     with pytest.raises(NotImplementedError, match="quantized tensor"):
         x.int_repr()
+
+
+def test_scales_of_channels_are_floats_and_zero_points_in_range():
+    x = torch.ones(2, 2)
+    for scales, points, message in (
+        *(([0.1, 0.2], [0, 500], "zero point 500"), ([0.1, 0.2], [-1, 0], "point -1")),
+        ([1, 2], [0, 0], "floating"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            torch.quantize_per_channel(
+                x, torch.tensor(scales), torch.tensor(points), 0, torch.quint8
+            )

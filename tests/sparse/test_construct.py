@@ -222,3 +222,23 @@ def test_sparse_tensors_of_meta_have_shapes_and_print():
     assert torch.eye(3).to_sparse().to("meta").layout is torch.sparse_coo
     assert torch.eye(3).to_sparse_csr().to("meta").layout is torch.sparse_csr
     assert torch.zeros(3, 4, layout=torch.sparse_coo, device="meta").is_sparse
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_sparse_tensors_have_no_array_and_no_storage(layout):
+    x = torch.eye(2).to_sparse(layout=layout)
+    with pytest.raises(TypeError, match="to_dense"):
+        x.numpy()
+    with pytest.raises(NotImplementedError, match="storage"):
+        x.untyped_storage()
+    if layout is torch.sparse_coo:
+        assert not x.is_contiguous()
+    else:
+        with pytest.raises(RuntimeError, match="is_contiguous"):
+            x.is_contiguous()
+
+
+def test_pointers_and_columns_are_integers():
+    for pointers, columns in (([0.0, 1.0], [0]), ([0, 1], [0.5])):
+        with pytest.raises(RuntimeError, match="same dtype"):
+            torch.sparse_csr_tensor(pointers, columns, [1.0], (1, 1))

@@ -125,3 +125,18 @@ def test_systems_that_do_not_fit_are_refused():
         broken = torch.sparse_csr_tensor(pointers, columns, torch.ones(2), (2, 2))
     with pytest.raises(RuntimeError, match="column 7"):
         solve(broken, torch.ones(2, 1), upper=True)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.strided])
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
+def test_principal_components_of_sparse_matrices(layout, shape):
+    torch.manual_seed(0)
+    dense = torch.randn(shape[0], 2) @ torch.randn(2, shape[1])
+    dense = dense * (torch.arange(shape[1]) % 3 > 0)
+    matrix = dense if layout is torch.strided else dense.to_sparse(layout=layout)
+    left, values, right = torch.pca_lowrank(matrix, q=3)
+    centred = dense - dense.mean(0)
+    assert torch.allclose(values, torch.linalg.svdvals(centred)[:3], atol=1e-3)
+    assert torch.allclose(left * values @ right.mT, centred, atol=1e-3)
+    _, values, _ = torch.svd_lowrank(matrix, q=3, M=dense.mean(0, keepdim=True))
+    assert torch.allclose(values, torch.linalg.svdvals(centred)[:3], atol=1e-3)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 def _row_of(dtype: Any) -> Any:
-    """The row of ``dtype`` in the table of dtypes; None if it is not a dtype."""
+    """The row of ``dtype`` in the table of dtypes, of its integers if it is quantized;
+    None if it is not a dtype.
+    """
     # Imported at first use: importing the table is slow.
     from pellucid_compiler.abi.dtypes import BY_NAME
 
@@ -18,6 +20,7 @@ def _row_of(dtype: Any) -> Any:
         return None
     name = repr(dtype).removeprefix("torch.")
     row = BY_NAME[name]
+    row = BY_NAME.get(name.removeprefix("q"), row)
     return row if not row.parts else BY_NAME[row.parts]
 
 

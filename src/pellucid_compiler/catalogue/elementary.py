@@ -60,7 +60,7 @@ from pellucid_compiler.declare import (
     trunc,
     where,
 )
-from pellucid_compiler.ir.dtypes import is_complex
+from pellucid_compiler.ir.dtypes import is_complex, wide_dtype
 
 LN_2 = 0.6931471805599453
 
@@ -516,7 +516,8 @@ def sign_op(x):
 def sgn(x):
     """-1, 0 or 1; of a complex number the number of size 1 in its direction."""
     if x.dtype.startswith("complex"):
-        return where(x == 0, 0, x / abs(x))
+        z = to(x, wide_dtype(x.dtype))
+        return to(where(z == 0, 0, z / abs(z)), x.dtype)
     return x if x.dtype == "bool" else sign(x)
 
 

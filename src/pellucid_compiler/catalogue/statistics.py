@@ -30,9 +30,9 @@ from pellucid_compiler.declare import (
     with_partials,
     wrap_dims,
 )
-from pellucid_compiler.ir.dtypes import is_complex, promote
+from pellucid_compiler.ir.dtypes import is_complex, promote, real_dtype
 
-_WIDER = {"float32": "float64"}
+_WIDER = {"float32": "float64", "complex32": "complex64"}
 
 
 def _wide(x):
@@ -43,8 +43,10 @@ def _wide(x):
 
 
 def _rounded(value, x):
-    """A value computed from ``_wide(x)``, in the dtype of ``x``."""
-    return to(value, x.dtype) if x.dtype in _WIDER else value
+    """A value computed from ``_wide(x)``, in the dtype of ``x`` or of its parts."""
+    if x.dtype not in _WIDER:
+        return value
+    return to(value, x.dtype if is_complex(value.dtype) else real_dtype(x.dtype))
 
 
 def _squares(x):

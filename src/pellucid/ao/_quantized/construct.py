@@ -46,7 +46,12 @@ def quantize_per_channel(
     """The tensor as integers, with a scale for each index of dim ``axis``."""
     _check(input, dtype, "quantize_per_channel")
     axis = _check_channels(input, scales, zero_points, axis)
+    if not scales.is_floating_point():
+        raise RuntimeError(f"scales are floating point numbers, not {scales.dtype}")
     scales, zero_points = _channel_parts(scales, zero_points)
+    if not zero_points.is_floating_point() and zero_points.numel():
+        for bound in zero_points.aminmax():
+            _check_zero_point(int(bound), dtype)
     parts = Parts(dtype, input, scales, zero_points, axis)
     integers = to_integers(
         input.detach(), parts.aligned(scales), parts.aligned(zero_points), dtype

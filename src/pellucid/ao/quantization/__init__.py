@@ -47,6 +47,7 @@ from pellucid.ao.quantization.mappings import (
     get_embedding_static_quant_module_mappings,
     get_quantized_operator,
     get_static_quant_module_class,
+    no_observer_set,
 )
 from pellucid.ao.quantization.observer import (
     FixedQParamsObserver,
@@ -108,6 +109,7 @@ from pellucid.ao.quantization.quantize import (
     add_quant_dequant,
     convert,
     default_eval_fn,
+    get_default_custom_config_dict,
     prepare,
     prepare_qat,
     propagate_qconfig_,
@@ -208,6 +210,7 @@ __all__ = [
     "fuse_modules_qat",
     "fused_per_channel_wt_fake_quant_range_neg_127_to_127",
     "fused_wt_fake_quant_range_neg_127_to_127",
+    "get_default_custom_config_dict",
     "get_default_dynamic_quant_module_mappings",
     "get_default_float_to_quantized_operator_mappings",
     "get_default_qat_module_mappings",
@@ -222,6 +225,7 @@ __all__ = [
     "get_embedding_static_quant_module_mappings",
     "get_quantized_operator",
     "get_static_quant_module_class",
+    "no_observer_set",
     "per_channel_dynamic_qconfig",
     "per_channel_weight_observer_range_neg_127_to_127",
     "prepare",

@@ -175,6 +175,13 @@ def observed_types() -> set[Any]:
     return get_default_qconfig_propagation_list() - UNOBSERVED
 
 
+def no_observer_set() -> set[Any]:
+    """Types whose results are not observed: layers inside of them are."""
+    from pellucid.ao.nn import quantizable
+
+    return {quantizable.LSTM, quantizable.MultiheadAttention}
+
+
 def get_quantized_operator(float_op: Any) -> Any:
     """The op of ``torch.ops.quantized`` for a function of ``nn.functional``."""
     found = get_default_float_to_quantized_operator_mappings().get(float_op)
@@ -205,4 +212,5 @@ __all__ = [
     "get_embedding_static_quant_module_mappings",
     "get_quantized_operator",
     "get_static_quant_module_class",
+    "no_observer_set",
 ]

@@ -40,7 +40,10 @@ def prepare(
 ) -> Any:
     """The model with an observer after each layer that has a ``qconfig``.
 
-    Call the result on representative inputs, then ``convert`` it.
+    Call the result on representative inputs, then ``convert`` it. A layer whose type is
+    in ``prepare_custom_config_dict["float_to_observed_custom_module_class"]`` becomes
+    what that class's ``from_float`` makes of it; by default this is
+    so for ``nn.LSTM`` and ``nn.MultiheadAttention``.
     """
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
@@ -51,19 +54,50 @@ def prepare(
             "attribute directly on submodules",
             stacklevel=2,
         )
-    _observe(model, allow_list or mappings.observed_types())
+    custom = _custom_classes(prepare_custom_config_dict, _OBSERVED)
+    observed = set(allow_list or mappings.observed_types()) - custom.keys()
+    _observe(model, observed, custom, set(observer_non_leaf_module_list or ()))
     return model
 
 
-def _observe(module: Any, observed: Any) -> None:
-    for child in list(module.children()):
+_OBSERVED = "float_to_observed_custom_module_class"
+_QUANTIZED = "observed_to_quantized_custom_module_class"
+
+
+def get_default_custom_config_dict() -> dict[str, Any]:
+    """What the eager flow makes of layers that consist of several quantized ones."""
+    from pellucid.ao.nn import quantizable, quantized
+
+    names = "LSTM", "MultiheadAttention"
+    return {
+        _OBSERVED: {getattr(nn, n): getattr(quantizable, n) for n in names},
+        _QUANTIZED: {getattr(quantizable, n): getattr(quantized, n) for n in names},
+    }
+
+
+def _custom_classes(given: Any, key: str) -> dict[Any, Any]:
+    found = get_default_custom_config_dict() if given is None else given
+    return dict(found.get(key, {}))
+
+
+def _observe(module: Any, observed: Any, custom: Any, whole: Any) -> None:
+    """Adds observers; ``whole``: types with submodules that are observed as one."""
+    for name, child in list(module.named_children()):
+        kind = type(child)
+        has_qconfig = getattr(child, "qconfig", None) is not None
         if isinstance(child, FloatFunctional):
-            if getattr(child, "qconfig", None) is not None:
+            if has_qconfig:
                 child.activation_post_process = child.qconfig.activation()
-        elif isinstance(child, _FusedModule) or type(child) in observed:
+        elif isinstance(child, _FusedModule) or kind in observed or kind in whole:
             _add_observer(child)
+        elif has_qconfig and kind in custom:
+            made = module._modules[name] = custom[kind].from_float(child)
+            if custom[kind] in mappings.no_observer_set():
+                (prepare_qat if made.training else prepare)(made, inplace=True)
+            else:
+                _add_observer(made)
         else:
-            _observe(child, observed)
+            _observe(child, observed, custom, whole)
     if not list(module.children()) and type(module) in observed:
         _add_observer(module)
 
@@ -95,7 +129,9 @@ def convert(
             "reference modules are not supported: is_reference=False"
         )
     module = module if inplace else copy.deepcopy(module)
-    swap_all(module, mapping or mappings.get_default_static_quant_module_mappings())
+    custom = _custom_classes(convert_custom_config_dict, _QUANTIZED)
+    mapping = mapping or mappings.get_default_static_quant_module_mappings()
+    swap_all(module, mapping, custom)
     if remove_qconfig:
         _forget_observers(module)
         for each in module.modules():
@@ -104,12 +140,13 @@ def convert(
     return module
 
 
-def swap_all(module: Any, mapping: Any) -> None:
+def swap_all(module: Any, mapping: Any, custom: Any) -> None:
     """Swaps a module's submodules recursively."""
     for name, child in list(module.named_children()):
-        if type(child) not in mapping and not isinstance(child, _FusedModule):
-            swap_all(child, mapping)
-        module._modules[name] = swap_module(child, mapping, {})
+        is_one = type(child) in mapping or type(child) in custom
+        if not is_one and not isinstance(child, _FusedModule):
+            swap_all(child, mapping, custom)
+        module._modules[name] = swap_module(child, mapping, custom)
 
 
 def _forget_observers(module: Any) -> None:
@@ -127,10 +164,11 @@ def swap_module(
     mod: Any, mapping: Any, custom_module_class_mapping: Any, **_: Any
 ) -> Any:
     """The quantized form of ``mod``, or ``mod``."""
-    kind = mapping.get(type(mod))
+    custom = custom_module_class_mapping.get(type(mod))
+    kind = custom or mapping.get(type(mod))
     if getattr(mod, "qconfig", None) is None or kind is None:
         return mod
-    made = kind.from_float(mod)
+    made = kind.from_observed(mod) if custom else kind.from_float(mod)
     for hook in mod._forward_pre_hooks.values():
         made.register_forward_pre_hook(hook)
     for hook in mod._forward_hooks.values():
@@ -145,7 +183,7 @@ def prepare_qat(model: Any, mapping: Any = None, inplace: bool = False) -> Any:
         raise AssertionError("prepare_qat only works on models in training mode")
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
-    swap_all(model, mapping or mappings.get_default_qat_module_mappings())
+    swap_all(model, mapping or mappings.get_default_qat_module_mappings(), {})
     prepare(model, inplace=True)
     return model
 

@@ -46,7 +46,7 @@ def nested_tensor(
         each.detach() if isinstance(each, Tensor) else pellucid.tensor(each)
         for each in tensor_list
     ]
-    made = _of_examples(_converted(examples, dtype, device), layout, pin_memory)
+    made = _of_examples(_converted(examples, layout, dtype, device), layout, pin_memory)
     made = made.detach()
     made.requires_grad = requires_grad
     return made
@@ -73,10 +73,17 @@ def as_nested_tensor(
     if isinstance(ts, Tensor) and ts.dim() == 0:
         raise RuntimeError("as_nested_tensor(): a batch needs a dim of examples")
     examples = ts.unbind() if isinstance(ts, Tensor) else ts
-    return _of_examples(_converted(examples, dtype, device), layout, False)
+    return _of_examples(_converted(examples, layout, dtype, device), layout, False)
 
 
-def _converted(examples: Sequence[Tensor], dtype: Any, device: Any) -> list[Tensor]:
+def _converted(
+    examples: Sequence[Tensor], layout: Any, dtype: Any, device: Any
+) -> list[Tensor]:
+    if layout is pellucid.jagged and len({each.dtype for each in examples}) > 1:
+        raise RuntimeError(
+            "the examples of a jagged tensor have one dtype; these have "
+            + ", ".join(str(each.dtype) for each in examples)
+        )
     dtype = dtype or (examples[0].dtype if examples else None)
     return [each.to(device=device or each.device, dtype=dtype) for each in examples]
 
@@ -158,6 +165,11 @@ def nested_tensor_from_jagged(
             )
         structure = ragged_of_counts(lengths.tolist(), values.device)
     else:
+        if lengths is not None and lengths.numel() != offsets.numel() - 1:
+            raise AssertionError(
+                f"nested_tensor_from_jagged(): {lengths.numel()} lengths with "
+                f"{offsets.numel()} offsets; give one offset more than lengths"
+            )
         structure = ragged_of(offsets, lengths)
     axis = 1 if jagged_dim is None else jagged_dim
     if not 1 <= axis <= values.dim():

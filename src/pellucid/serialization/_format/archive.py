@@ -218,6 +218,33 @@ def _rebuild_meta(
     return made.requires_grad_(requires_grad)
 
 
+def _rebuild_wrapper(
+    kind: Any,
+    dtype: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    """A wrapper subclass, whose attributes hold the tensors that it wraps."""
+    kind = known_function(kind)
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise pickle.UnpicklingError(f"{kind!r:.100} is no class of tensors")
+    made: Tensor = Tensor._make_wrapper_subclass(
+        kind,
+        size,
+        strides=stride,
+        storage_offset=offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+    return made
+
+
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:
     """A sparse tensor from its layout and components."""
     from pellucid.sparse._ops.pickles import rebuild
@@ -305,14 +332,17 @@ def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> A
     rebuild = known_function(function)
     if rebuild is _rebuild_ragged:  # its attributes are caches
         return _rebuild_ragged(*arguments)
-    makes = rebuild in (rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse)
+    makes = rebuild in (
+        *(rebuild_tensor, _rebuild_of_dtype, _rebuild_sparse, _rebuild_wrapper),
+    )
     if not makes or not issubclass(kind, Tensor):
         raise pickle.UnpicklingError(
             f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
-            "that have a storage are read"
+            "that have a storage or wrap other tensors are read"
         )
     tensor = rebuild(*arguments)
-    return _with_state(tensor if kind is Tensor else tensor.as_subclass(kind), state)
+    is_whole = kind in (Tensor, type(tensor))
+    return _with_state(tensor if is_whole else tensor.as_subclass(kind), state)
 
 
 def _with_state(tensor: Any, state: Any) -> Any:
@@ -342,6 +372,7 @@ def constructors() -> dict[str, Any]:
         "torch._utils _rebuild_tensor_v3": _rebuild_of_dtype,
         "torch._utils _rebuild_meta_tensor_no_storage": _rebuild_meta,
         "torch._utils _rebuild_sparse_tensor": _rebuild_sparse,
+        "torch._utils _rebuild_wrapper_subclass": _rebuild_wrapper,
         "torch._utils _rebuild_qtensor": _rebuild_quantized,
         "torch.ao._quantized.narrow_weights rebuilt": _rebuild_narrow_weight,
         "torch._utils _rebuild_nested_tensor": _rebuild_nested,

@@ -53,6 +53,7 @@ _LAYOUT = _Name("torch.serialization", "_get_layout")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
 _REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
 _REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
+_REBUILD_WRAPPER = _Name("torch._utils", "_rebuild_wrapper_subclass")
 # Their names for the integers of quantized tensors.
 QUANTIZED_STORAGES = {
     "QInt8Storage": ("qint8", "int8"),
@@ -101,7 +102,8 @@ class Writer(_Pickler):  # type: ignore[misc]
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            return self._reduce_any_tensor(value)
+            with pellucid._C.DisableTorchFunctionSubclass():
+                return self._reduce_any_tensor(value)
         if isinstance(value, pellucid.Size):
             return _SIZE, (tuple(value),)
         if isinstance(value, pellucid.layout):
@@ -149,6 +151,12 @@ class Writer(_Pickler):  # type: ignore[misc]
             return _REBUILD_SPARSE, facts_of(tensor)
         if tensor.is_quantized:
             return _REBUILD_QUANTIZED, self._quantized_arguments(tensor)
+        if tensor._has_no_memory():  # made by _make_wrapper_subclass
+            return _REBUILD_WRAPPER, (
+                *(type(tensor), tensor.dtype, tuple(tensor.shape), tensor.stride()),
+                *(tensor.storage_offset(), tensor.layout, tensor.device),
+                tensor.requires_grad,
+            )
         arguments: tuple[Any, ...] = (
             self._storage_of(tensor),
             tensor.storage_offset(),

@@ -129,6 +129,12 @@ def _indices(given: Any, device: Any, dtype: Any) -> Tensor:
     return index.detach().to(device=device) if device is not None else index.detach()
 
 
+def _of_list(index: Tensor) -> Tensor:
+    """Indices of a list as int64; a list of floats is refused by their dtype."""
+    is_float = index.is_floating_point() and index.numel() > 0
+    return index if is_float else index.to(pellucid.int64)
+
+
 def _values(given: Any, dtype: Any, device: Any) -> Tensor:
     if not isinstance(given, Tensor):
         return pellucid.tensor(given, dtype=dtype, device=device)
@@ -194,9 +200,9 @@ def _by_op(
     pointers = _indices(compressed_indices, value.device, None)
     plain = _indices(plain_indices, value.device, None)
     if not isinstance(compressed_indices, Tensor):
-        pointers = pointers.to(pellucid.int64)
+        pointers = _of_list(pointers)
     if not isinstance(plain_indices, Tensor):
-        plain = plain.to(pellucid.int64)
+        plain = _of_list(plain)
     sizes = () if size is None else ([int(n) for n in size],)
     with invariants.checked(check_invariants):
         construct = getattr(pellucid.ops.aten, op)

@@ -41,6 +41,7 @@ from pellucid.ao.nn.quantized.norms import (
 
 __all__ = [
     "ELU",
+    "LSTM",
     "BatchNorm2d",
     "BatchNorm3d",
     "Conv1d",
@@ -63,6 +64,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "MultiheadAttention",
     "PReLU",
     "QFunctional",
     "Quantize",
@@ -73,9 +75,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Imports ``dynamic`` at first use."""
-    if name == "dynamic":
-        from importlib import import_module
+    """Imports ``dynamic``, and what is made of these layers, at first use."""
+    from importlib import import_module
 
+    if name == "dynamic":
         return import_module("pellucid.ao.nn.quantized.dynamic")
+    if name in ("LSTM", "MultiheadAttention"):
+        return getattr(import_module("pellucid.ao.nn.quantizable.converted"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

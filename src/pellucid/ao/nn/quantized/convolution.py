@@ -95,9 +95,9 @@ class _Convolution(WithWeight, Scaled, nn.Module):
     def _save_to_state_dict(
         self, destination: Any, prefix: str, keep_vars: bool
     ) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
         weight, bias = self._weight_bias()
         destination[prefix + "weight"], destination[prefix + "bias"] = weight, bias
+        super()._save_to_state_dict(destination, prefix, keep_vars)
 
     def _load_from_state_dict(
         self,

@@ -102,13 +102,16 @@ class Linear(WithWeight, Scaled, WithoutChildren):
         packed = self._packed_params._packed_params
         return called(self._OP, x, packed, self.scale, self.zero_point)
 
+    def _weight_bias(self) -> tuple[Tensor, Tensor | None]:
+        return self._packed_params._weight_bias()
+
     def weight(self) -> Tensor:
         """The quantized weight."""
-        return self._packed_params._weight_bias()[0]
+        return self._weight_bias()[0]
 
     def bias(self) -> Tensor | None:
         """The bias, float."""
-        return self._packed_params._weight_bias()[1]
+        return self._weight_bias()[1]
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
         """Replaces both."""

@@ -68,7 +68,7 @@ def prepare(
         },
     )
     if is_qat:
-        swap_all(model, node_qconfigs.trained_layers(backend))
+        swap_all(model, node_qconfigs.trained_layers(backend), {})
         node_qconfigs.for_trained(mapping, backend)
     modules = module_names(model)
     qconfigs = node_qconfigs.qconfigs_of(model, modules, mapping, scopes)

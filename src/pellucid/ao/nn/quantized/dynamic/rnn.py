@@ -138,6 +138,7 @@ class _Recurrent(WithoutChildren):
         self.num_layers, self.bias = num_layers, bias
         self.batch_first, self.dropout = batch_first, float(dropout)
         self.bidirectional, self.dtype, self.version = bidirectional, dtype, 2
+        self.training = False  # without dropout, as in PyTorch
         weights = []
         for layer in range(num_layers):
             inputs = hidden_size * self._directions if layer else input_size
@@ -242,6 +243,7 @@ class _Recurrent(WithoutChildren):
         ):
             setattr(made, name, getattr(mod, name))
         made.mode, made.dtype, made.version = cls.__name__, dtype, 2
+        made.training = False
         weights = []
         for layer in range(mod.num_layers):
             for end in ("", "_reverse")[: made._directions]:
