@@ -203,7 +203,8 @@ class Replayer:
                     result,
                     tuple(call.kwargs),
                     reads.entries,
-                    reads.containers,
+                    reads.known,
+                    reads.classes,
                     reads.handles_errors,
                 )
             finally:
