@@ -31,6 +31,7 @@ from typing import Any, Final
 import pellucid
 import pellucid_compiler
 from pellucid import _C, Tensor
+from pellucid._compile import state
 from pellucid._compile.tensor_members import (
     OF_PLACE,
     QUERIES,
@@ -334,7 +335,7 @@ class Reads:
         self._reach_all_that_ran()
         if any(id(o) not in self._found for o in self._weak if o is not None):
             raise Unreadable("it reads an object that only a weak reference leads to")
-        self.entries.append(("names", vars(_config()), ("disable",)))
+        self.entries.append(("names", vars(state.config()), ("disable",)))
         if watch.asks_abstract_classes:
             self.entries.append(("result", abc.get_cache_token))
         constants = [c for code in watch.codes for c in code.co_consts]
@@ -711,14 +712,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 def _shared_roots() -> list[Any]:
     """The Python state that the runtime itself reads in every call."""
-    from pellucid._compile import state
     from pellucid.nn.modules import _calls
 
     hooks = [d for name, d in vars(_calls).items() if name.startswith("_global_")]
     return [*hooks, state._stance, Tensor]
-
-
-def _config() -> Any:
-    from pellucid._dynamo import config
-
-    return config
