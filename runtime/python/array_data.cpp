@@ -322,6 +322,7 @@ bool is_array_like(PyObject* object) {
 }
 
 Tensor share_array(PyObject* array) {
+  refuse_replay("an op reads an array");
   BufferHandle handle;
   get_buffer(array, handle, PyBUF_STRIDED_RO | PyBUF_FORMAT);
   const Py_buffer& buffer = *handle.buffer;

@@ -28,6 +28,14 @@ PyObject* set_state(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* nest(PyObject*, PyObject* change) {
+  return guarded([&] {
+    const long steps = PyLong_AsLong(change);
+    if (steps == -1 && PyErr_Occurred()) raise_python();
+    return checked(PyLong_FromLong(autocast_settings.depth += static_cast<int32_t>(steps)));
+  });
+}
+
 PyObject* forget(PyObject*, PyObject*) {
   return guarded([] {
     forget_casts();
@@ -38,6 +46,7 @@ PyObject* forget(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"_autocast_state", get_state, METH_NOARGS, "(enabled, dtype, whether casts are cached) of this thread."},
     {"_set_autocast", set_state, METH_VARARGS, "_set_autocast(enabled, dtype, caches_casts): for this thread."},
+    {"_nest_autocast", nest, METH_O, "_nest_autocast(change): changes and returns the depth of this thread's regions."},
     {"_forget_casts", forget, METH_NOARGS, "Empties this thread's cache of casts."},
     {},
 };

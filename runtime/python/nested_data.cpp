@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/defaults.h"
+#include "core/recording.h"
 #include "kernels/conversion.h"
 #include "kernels/host_shadow.h"
 #include "python/convert.h"
@@ -154,6 +155,7 @@ Tensor cast_copy(TensorImpl& source, DType dtype) {
 }
 
 Tensor copy_of_data(PyObject* object, std::optional<DType> dtype) {
+  if (is_tensor(object) || is_array_like(object)) refuse_replay("data is copied from a tensor or an array");
   if (is_tensor(object)) return cast_copy(*tensor_of(object), dtype.value_or(tensor_of(object)->dtype));
   if (is_array_like(object)) {
     Tensor shared = share_array(object);
@@ -164,6 +166,7 @@ Tensor copy_of_data(PyObject* object, std::optional<DType> dtype) {
   Tensor tensor = empty(sizes, chosen);
   if (sizes.empty() && !PyNumber_Check(object)) raise_no_number(object);
   fill(*tensor, 0, tensor->host(), object);
+  note_made(*tensor, true);
   return tensor;
 }
 

@@ -227,6 +227,7 @@ void write_element(char* address, DType dtype, PyObject* object) {
     if (tensor.numel != 1)
       raise(ErrorKind::Value, "only tensors of one element become numbers, this has %lld",
             static_cast<long long>(tensor.numel));
+    refuse_replay("Python reads a value");
     scalar = read_scalar(tensor, 0);
   } else {
     if (PyLong_Check(object) && !PyBool_Check(object)) scalar.value = integer_element(object, dtype);

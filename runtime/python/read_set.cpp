@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstring>
 
+// needs Python.h first
+#include <structmember.h>
+
 namespace pellucid::python {
 namespace {
 
@@ -40,6 +43,16 @@ unsigned version_of_type(PyObject* object) {
 // The address of the object's dict pointer; null for objects without a dict.
 PyObject** attributes_of(PyObject* object) { return _PyObject_GetDictPtr(object); }
 
+// Where the object refers to the value of a member by this name.
+PyObject** member_of(PyObject* object, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  const PyMemberDef* member = nullptr;
+  if (found && Py_IS_TYPE(found, &PyMemberDescr_Type)) member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+  if (!member || (member->type != T_OBJECT && member->type != T_OBJECT_EX))
+    raise(ErrorKind::Type, "a %s has no member by this name that refers to an object", Py_TYPE(object)->tp_name);
+  return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->offset);
+}
+
 Object key_of(PyObject* dict, PyObject* key) {
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (!found && PyErr_Occurred()) raise_python();
@@ -75,6 +88,7 @@ ReadSet::Kind ReadSet::kind_named(std::string_view name, PyObject* object) {
   if (name == "list") return take(Kind::List, PyList_CheckExact(object));
   if (name == "set") return take(Kind::Set, PyAnySet_Check(object));
   if (name == "order") return take(Kind::Order, PyODict_CheckExact(object));
+  if (name == "members") return Kind::Members;
   if (name == "result") return take(Kind::Result, PyCallable_Check(object));
   raise(ErrorKind::Value, "a read set has no kind of entry named %s", std::string(name).c_str());
 }
@@ -126,6 +140,9 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
       for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) add(PyList_GET_ITEM(keys.get(), k));
       break;
     }
+    case Kind::Members:
+      for (const Object& name : entry.keys) add(*member_of(object, name.get()));
+      break;
     case Kind::Result: parts.push_back(own(PyObject_CallNoArgs(object))); break;
   }
   return parts;
@@ -175,6 +192,11 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
       for (Py_ssize_t k = 0; set.fill && k <= set.mask; ++k) words.push_back(&set.table[k].key);
       return words;
     }
+    case Kind::Members: {
+      std::vector<const void*> words;
+      for (const Object& name : entry.keys) words.push_back(member_of(object, name.get()));
+      return words;
+    }
     case Kind::Order:
     case Kind::Result: return {};
   }
@@ -188,7 +210,7 @@ ReadSet::ReadSet(PyObject* entries) {
     PyObject* object = PyTuple_GET_ITEM(given, 1);
     const Kind kind = kind_named(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given, 0)), object);
     Entry& made = entries_.emplace_back(Entry{.kind = kind, .object = Object::borrow(object)});
-    if (kind == Kind::Names) {
+    if (kind == Kind::Names || kind == Kind::Members) {
       PyObject* names = PyTuple_GET_ITEM(given, 2);
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); ++k)
         made.keys.push_back(Object::borrow(PyTuple_GET_ITEM(names, k)));

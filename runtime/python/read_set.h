@@ -18,7 +18,8 @@ bool is_same(PyObject* known, PyObject* now);
 
 class ReadSet {
  public:
-  // `entries`: a list of tuples (kind, object) or ("names", dict, names). Of a "result", the object is a function that
+  // `entries`: a list of tuples (kind, object), ("names", dict, names) or ("members", object, names): slots of its
+  // classes, and other members that refer to objects. Of a "result", the object is a function that
   // is called without arguments.
   explicit ReadSet(PyObject* entries);
   ReadSet(ReadSet&&) = default;
@@ -33,11 +34,11 @@ class ReadSet {
   size_t size() const { return entries_.size(); }
 
  private:
-  enum class Kind : uint8_t { Dict, Names, Type, Function, Cell, Class, List, Set, Order, Result };
+  enum class Kind : uint8_t { Dict, Names, Type, Function, Cell, Class, List, Set, Order, Members, Result };
   struct Entry {
     Kind kind;
     Object object;
-    std::vector<Object> keys;   // of Dict and Names
+    std::vector<Object> keys;   // of Names and Members
     std::vector<Object> parts;  // null: absent
     unsigned type_version = 0;
     size_t first_word = 0, num_words = 0;

@@ -25,26 +25,45 @@ bool is_own(PyCodeObject* code) {
   return std::string_view(PyUnicode_AsUTF8(code->co_filename)).starts_with(folder);
 }
 
-// "file:line in function" of the innermost frame of the program.
-std::string place_of_program() {
-  const HoldGil gil;
+// Where the program is: what is needed to describe it later.
+struct Place {
+  Object code;
+  int instruction = 0;
+
+  // "file:line in function"
+  std::string text() const {
+    if (!code) return "";
+    auto* known = reinterpret_cast<PyCodeObject*>(code.get());
+    return std::string(PyUnicode_AsUTF8(known->co_filename)) + ":" +
+           std::to_string(PyCode_Addr2Line(known, instruction)) + " in " + PyUnicode_AsUTF8(known->co_name);
+  }
+};
+
+// Of the innermost frame of the program.
+Place place_of_program() {
   Object frame = Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame) {
     auto* python_frame = reinterpret_cast<PyFrameObject*>(frame.get());
     Object code = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(python_frame)));
     auto* named = reinterpret_cast<PyCodeObject*>(code.get());
-    if (!is_own(named))
-      return std::string(PyUnicode_AsUTF8(named->co_filename)) + ":" +
-             std::to_string(PyFrame_GetLineNumber(python_frame)) + " in " + PyUnicode_AsUTF8(named->co_name);
+    if (!is_own(named)) return {std::move(code), PyFrame_GetLasti(python_frame)};
     frame = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(python_frame)));
   }
-  return "";
+  return {};
+}
+
+std::shared_ptr<const void> find_place() {
+  const HoldGil gil;
+  return {new Place(place_of_program()), [](const void* place) {
+            const HoldGil held;
+            delete static_cast<const Place*>(place);
+          }};
 }
 
 void refuse_value_read(const char* what) {
   const HoldGil gil;
   static LateImport function("pellucid._dynamo.exc", "refuse_read");
-  own(PyObject_CallFunction(function.get(), "ss", what, place_of_program().c_str()));
+  own(PyObject_CallFunction(function.get(), "ss", what, place_of_program().text().c_str()));
 }
 
 void ask_for_group(int number, const std::string& description) {
@@ -58,7 +77,7 @@ void ask_for_group(int number, const std::string& description) {
 PyObject* enter(PyObject*, PyObject* refuses) {
   return guarded([&] {
     record::start_recording();
-    record::describe_place = place_of_program;
+    record::find_place = find_place;
     record::refuse_read = refuse_value_read;
     record::request_group = ask_for_group;
     Recorder::of_this_thread().enter(refuses == Py_True);
@@ -101,15 +120,31 @@ PyObject* watch(PyObject*, PyObject* wanted) {
   });
 }
 
-// [(kind, op or None, count, reason, place)]: kind is "recorded", "ran" or "flushed".
+using Events = std::vector<Event>;
+constexpr const char* kEvents = "pellucid._C.events";
+
+// The collected events; describing them takes time.
 PyObject* events(PyObject*, PyObject*) {
-  static constexpr const char* kKinds[] = {"recorded", "ran", "flushed"};
   return guarded([] {
+    auto* taken = new Events(Recorder::of_this_thread().take_events());
+    return checked(PyCapsule_New(taken, kEvents, [](PyObject* capsule) {
+      delete static_cast<Events*>(PyCapsule_GetPointer(capsule, kEvents));
+    }));
+  });
+}
+
+// _describe_events(events): [(kind, op or None, count, reason, place)]; kind is "recorded", "ran" or "flushed".
+PyObject* describe_events(PyObject*, PyObject* taken) {
+  static constexpr const char* kKinds[] = {"recorded", "ran", "flushed"};
+  return guarded([&] {
+    const auto* known = static_cast<const Events*>(PyCapsule_GetPointer(taken, kEvents));
+    if (!known) raise_python();
     Object list = own(PyList_New(0));
-    for (const Event& event : Recorder::of_this_thread().take_events()) {
+    for (const Event& event : *known) {
+      const std::string place = event.place ? static_cast<const Place*>(event.place.get())->text() : "";
       const char* op = event.op ? event.op->qualified_name.c_str() : nullptr;
       Object entry = own(Py_BuildValue("(szLss)", kKinds[static_cast<int>(event.kind)], op,
-                                       static_cast<long long>(event.numel), event.reason.c_str(), event.place.c_str()));
+                                       static_cast<long long>(event.numel), event.reason.c_str(), place.c_str()));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();
@@ -179,7 +214,8 @@ PyMethodDef functions[] = {
     {"_exclude_recording", exclude, METH_O, "Sets whether regions run ops unrecorded; returns the previous setting."},
     {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused, spared) of this thread."},
     {"_watch_recording", watch, METH_O, "Sets whether events of this thread's regions are collected."},
-    {"_recording_events", events, METH_NOARGS, "The collected events: [(kind, op, count, reason, place)]."},
+    {"_recording_events", events, METH_NOARGS, "The collected events, for _describe_events."},
+    {"_describe_events", describe_events, METH_O, "What was collected: [(kind, op, count, reason, place)]."},
     {"_recorded_groups", groups, METH_NOARGS, "[(number, ops, state, description)] of this process."},
     {"_publish_group", publish, METH_VARARGS, "_publish_group(number, answer): the kernel of a group."},
     {"_refuse_group", refuse, METH_VARARGS, "_refuse_group(number, reason): the group gets no kernel."},

@@ -12,6 +12,7 @@
 #include "python/types.h"
 #include "record/program.h"
 #include "record/replay.h"
+#include "transforms/autocast.h"
 
 namespace pellucid::python {
 namespace {
@@ -27,21 +28,30 @@ struct GivenArgument {
   Object object;  // if it is not a tensor
 };
 
-// A result of the call: a container, a tensor that the call made, an argument, or an object that existed before.
+// A tensor that the call returns and that is a view: of what, in elements.
+struct ReturnedView {
+  std::vector<int64_t> sizes, strides;
+  int64_t offset;  // from the first element of what it views
+  uint16_t flags;  // how it was made
+};
+
+// A result of the call: a container or another object that the call made, a tensor that it made, a view of a tensor, an
+// argument, or an object that existed before.
 struct Output {
-  enum class Kind : uint8_t { Made, Argument, Object, Tuple, List, Dict };
+  enum class Kind : uint8_t { Made, View, Argument, Object, Tuple, List, Dict, Instance };
   Kind kind;
-  Slot slot = kNoSlot;  // of Made
-  uint32_t number = 0;  // of Made: among the replay's results; of Argument: among the arguments
-  Object object;        // of Object; of Dict: its keys, a tuple
-  std::vector<Output> parts;
+  Slot slot = kNoSlot;        // of Made
+  uint32_t number = 0;        // of Made: among the replay's results; of Argument: among the arguments
+  Object object;              // of Object; of Dict: its keys, a tuple; of Tuple and Instance: the class
+  std::vector<Output> parts;  // of Instance: its dict; of View: what it views
+  std::shared_ptr<const ReturnedView> view;
 };
 
 // A tensor that the call made and returns.
 struct MadeResult {
   Slot slot;
-  PyObject* object;  // while capturing: the captured call's tensor
-  Ref<OpNode> node;  // the node that made it, whose graph was freed; null: it requires no gradient
+  TensorImpl* tensor;  // while capturing: the captured call's tensor
+  Ref<OpNode> node;    // the node that made it, whose graph was freed; null: it requires no gradient
   uint32_t output = 0;
 };
 
@@ -50,6 +60,7 @@ struct ReplayObject {
   std::optional<ReadSet> reads;
   std::vector<GivenArgument> arguments;
   Object names;  // of the last arguments, a tuple; null: all are positional
+  AutocastSettings casts;
   std::vector<MadeResult> made;
   Output output;
   record::Recomputed recomputed;
@@ -58,6 +69,8 @@ struct ReplayObject {
 };
 PyTypeObject replay_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 ReplayObject* as_replay(PyObject* object) { return reinterpret_cast<ReplayObject*>(object); }
+
+constexpr uint16_t kWaysToView = TensorImpl::kNoGradView | TensorImpl::kMultiView;
 
 // Whether a tensor has attributes that Python could read.
 bool has_attributes(PyObject* tensor) {
@@ -79,6 +92,7 @@ struct Begun {
   std::optional<Capture> capture;
   std::vector<GivenArgument> given;
   Object arguments;  // a tuple of all
+  const AutocastSettings casts = autocast_settings;
 };
 thread_local std::unique_ptr<Begun> begun;
 
@@ -110,8 +124,9 @@ PyObject* begin(PyObject*, PyObject* args) {
 // Describes the results of the captured call.
 class Outputs {
  public:
-  // `known`: a list of containers that existed before the call.
-  Outputs(Begun& call, PyObject* known) : begun_(call), capture_(*call.capture) {
+  // `known`: a list of objects that existed before the call; `classes`: those of which it may have made objects.
+  Outputs(Begun& call, PyObject* known, PyObject* classes)
+      : begun_(call), capture_(*call.capture), classes_(Object::borrow(classes)) {
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(known); ++k) known_.insert(PyList_GET_ITEM(known, k));
   }
   std::vector<MadeResult> made;
@@ -119,17 +134,31 @@ class Outputs {
   Output describe(PyObject* object) {
     if (is_tensor(object)) return describe_tensor(object);
     if (known_.contains(object)) return existing(object);
-    const bool is_mutable = PyList_CheckExact(object) || PyDict_CheckExact(object);
-    if (is_mutable && !containers_.insert(object).second) capture_.fail("the call returns a list or dict twice");
-    if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-      Output output{PyTuple_CheckExact(object) ? Output::Kind::Tuple : Output::Kind::List};
+    const int is_instance = PySet_Contains(classes_.get(), reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    checked(is_instance);
+    const bool is_mutable = PyList_CheckExact(object) || PyDict_CheckExact(object) || is_instance;
+    if (is_mutable && !containers_.insert(object).second) {
+      capture_.fail("the call returns a list, dict or other object twice");
+      return existing(object);
+    }
+    const bool is_tuple = PyTuple_Check(object) && !_PyObject_GetDictPtr(object);
+    if (is_tuple || PyList_CheckExact(object)) {
+      Output output{is_tuple ? Output::Kind::Tuple : Output::Kind::List};
+      output.object = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k)
         output.parts.push_back(describe(PySequence_Fast_GET_ITEM(object, k)));
       return output;
     }
     if (PyDict_CheckExact(object)) return describe_dict(object);
+    if (is_instance) {
+      Output output{Output::Kind::Instance};
+      output.object = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      output.parts.push_back(describe_dict(own(PyObject_GenericGetDict(object, nullptr)).get()));
+      return output;
+    }
     const bool is_constant = object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
-                             PyLong_CheckExact(object) || PyUnicode_CheckExact(object);
+                             PyLong_CheckExact(object) || PyUnicode_CheckExact(object) ||
+                             Py_IS_TYPE(object, &dtype_type) || Py_IS_TYPE(object, &device_type);
     if (!is_constant) capture_.fail(std::string("the call returns an object of ") + Py_TYPE(object)->tp_name);
     return existing(object);
   }
@@ -167,17 +196,63 @@ class Outputs {
       return output;
     }
     if (capture_.is_held(tensor, number)) return existing(object);
+    if (!is_bare_tensor(object)) {
+      capture_.fail("the call returns a tensor of a subclass, or with attributes");
+      return existing(object);
+    }
+    return tensor.base ? describe_view(object) : describe_made(tensor);
+  }
+
+  Output describe_made(TensorImpl& tensor) {
     Output output{Output::Kind::Made};
-    const auto known = std::ranges::find(made, object, &MadeResult::object);
+    const auto known = std::ranges::find(made, &tensor, &MadeResult::tensor);
     output.number = static_cast<uint32_t>(known - made.begin());
     if (known != made.end()) return output;
-    output.slot = is_bare_tensor(object) ? capture_.slot_of_result(tensor) : kNoSlot;
-    if (!is_bare_tensor(object)) capture_.fail("the call returns a tensor of a subclass, or with attributes");
+    output.slot = capture_.slot_of_result(tensor);
     const bool is_shared = std::ranges::find(made, output.slot, &MadeResult::slot) != made.end();
     if (is_shared) capture_.fail("the call returns tensors that share memory");
-    MadeResult result{output.slot, object, {}, 0};
+    MadeResult result{output.slot, &tensor, {}, 0};
     if (requires_grad(tensor)) take_node(tensor, result);
     made.push_back(std::move(result));
+    return output;
+  }
+
+  // What a view was made of: an argument, a tensor that the program holds, or one that the call made.
+  Output describe_base(TensorImpl& view) {
+    const auto& arguments = begun_.conditions->arguments();
+    const auto& held = begun_.conditions->held();
+    const auto has_base = [&](const Tensor& known) {
+      return known->storage == view.storage && (known->base ? known->base : known.get()) == view.base;
+    };
+    if (const auto given = std::ranges::find_if(arguments, has_base); given != arguments.end()) {
+      Output output{Output::Kind::Argument};
+      output.number = argument_number(static_cast<uint32_t>(given - arguments.begin()));
+      return output;
+    }
+    if (const auto known = std::ranges::find_if(held, has_base); known != held.end())
+      return existing(own(wrap(Tensor::share(known->get()))).get());
+    return describe_made(*view.base);
+  }
+
+  Output describe_view(PyObject* object) {
+    TensorImpl& tensor = *tensor_of(object);
+    if (!views_.insert(object).second) capture_.fail("the call returns a view twice");
+    auto* base_object = static_cast<PyObject*>(tensor.base->python);
+    if (base_object && !is_bare_tensor(base_object))
+      capture_.fail("the call returns a view of a tensor with attributes");
+    if (requires_grad(tensor) || tensor.dtype != tensor.base->dtype || tensor.storage != tensor.base->storage)
+      capture_.fail("the call returns a view with a history, or of another dtype");
+    Output output{Output::Kind::View};
+    output.parts.push_back(describe_base(tensor));
+    const Output& base = output.parts[0];
+    TensorImpl* source = tensor.base;
+    if (base.kind == Output::Kind::Argument) source = tensor_of(PyTuple_GET_ITEM(begun_.arguments.get(), base.number));
+    if (base.kind == Output::Kind::Object) source = tensor_of(base.object.get());
+    output.view =
+        std::make_shared<ReturnedView>(ReturnedView{.sizes = {tensor.sizes, tensor.sizes + tensor.ndim},
+                                                    .strides = {tensor.strides, tensor.strides + tensor.ndim},
+                                                    .offset = tensor.offset - source->offset,
+                                                    .flags = static_cast<uint16_t>(tensor.flags & kWaysToView)});
     return output;
   }
 
@@ -201,7 +276,9 @@ class Outputs {
 
   Begun& begun_;
   Capture& capture_;
-  std::unordered_set<PyObject*> known_, containers_;  // of the latter: lists and dicts, whose identity matters
+  const Object classes_;  // a set
+  // Of `containers_`: lists, dicts and instances, whose identity matters.
+  std::unordered_set<PyObject*> known_, containers_, views_;
 };
 
 // Fails the capture unless every tensor that gets a gradient is in `held`, is a result, or does not outlive the call.
@@ -211,18 +288,18 @@ void check_gradients(const record::Recipe& recipe, const Outputs& outputs, const
     for (const record::Action& action : recipe.actions)
       if (action.kind == record::Action::Kind::Gradient && action.slot == result.slot && result.slot != kNoSlot) {
         const TensorImpl* gradient = held[action.leaf]->autograd ? held[action.leaf]->autograd->grad.get() : nullptr;
-        if (gradient != tensor_of(result.object)) capture.fail("the call returns an alias of a gradient");
+        if (gradient != result.tensor) capture.fail("the call returns an alias of a gradient");
       }
 }
 
-// _end_call_capture(result, names, reads, known, handles_errors) -> a Replay, or a str that says why there is none.
-// `names`: of the last arguments; `known`: the containers of the read set.
+// _end_call_capture(result, names, reads, known, classes, handles_errors) -> a Replay, or a str that says why there is
+// none. `names`: of the last arguments; `known`, `classes`: see Outputs.
 PyObject* end(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *result, *names, *reads, *known;
+    PyObject *result, *names, *reads, *known, *classes;
     int handles_errors;
-    if (!PyArg_ParseTuple(args, "OO!OO!p:_end_call_capture", &result, &PyTuple_Type, &names, &reads, &PyList_Type,
-                          &known, &handles_errors))
+    if (!PyArg_ParseTuple(args, "OO!OO!O!p:_end_call_capture", &result, &PyTuple_Type, &names, &reads, &PyList_Type,
+                          &known, &PySet_Type, &classes, &handles_errors))
       return nullptr;
     if (!begun) raise(ErrorKind::Runtime, "nothing is captured");
     const std::unique_ptr<Begun> ended = std::move(begun);
@@ -232,7 +309,9 @@ PyObject* end(PyObject*, PyObject* args) {
     for (size_t k = 0; k < ended->given.size(); ++k)
       if (ended->given[k].is_tensor && !is_bare_tensor(PyTuple_GET_ITEM(ended->arguments.get(), k)))
         capture.fail("the call gives an argument attributes");
-    Outputs outputs(*ended, known);
+    if (!(ended->casts == autocast_settings)) capture.fail("the call changes a mode of its thread");
+    if (holds_casts()) capture.fail("autocast keeps casts of parameters beyond the call");
+    Outputs outputs(*ended, known, classes);
     Output output = outputs.describe(result);
     record::Recipe recipe = capture.finish(outputs.outliving_slots());
     check_gradients(recipe, outputs, ended->conditions->held(), capture);
@@ -243,6 +322,7 @@ PyObject* end(PyObject*, PyObject* args) {
     auto* made = as_replay(object.get());
     new (&made->reads) std::optional<ReadSet>(ReadSet(reads));
     new (&made->arguments) std::vector<GivenArgument>(std::move(ended->given));
+    made->casts = autocast_settings;
     new (&made->names) Object(PyTuple_GET_SIZE(names) ? Object::borrow(names) : Object());
     new (&made->made) std::vector<MadeResult>(std::move(outputs.made));
     new (&made->output) Output(std::move(output));
@@ -261,16 +341,40 @@ PyObject* abort(PyObject*, PyObject*) {
   });
 }
 
+PyObject* build(const Output& output, std::span<PyObject* const> made, PyObject* const* args);
+
+PyObject* build_view(const Output& output, std::span<PyObject* const> made, PyObject* const* args) {
+  const ReturnedView& known = *output.view;
+  const Object object = own(build(output.parts[0], made, args));
+  TensorImpl& source = *tensor_of(object.get());
+  Tensor view = make_view(source, known.sizes, known.strides, source.offset + known.offset);
+  view->flags = static_cast<uint16_t>((view->flags & ~kWaysToView) | known.flags);
+  return wrap(std::move(view));
+}
+
+PyObject* build_instance(const Output& output, std::span<PyObject* const> made, PyObject* const* args) {
+  auto* type = reinterpret_cast<PyTypeObject*>(output.object.get());
+  Object object = own(type->tp_alloc(type, 0));
+  const Object attributes = own(build(output.parts[0], made, args));
+  checked(PyObject_GenericSetDict(object.get(), attributes.get(), nullptr));
+  return object.leak();
+}
+
 PyObject* build(const Output& output, std::span<PyObject* const> made, PyObject* const* args) {
   switch (output.kind) {
     case Output::Kind::Made: return new_reference(made[output.number]);
+    case Output::Kind::View: return build_view(output, made, args);
+    case Output::Kind::Instance: return build_instance(output, made, args);
     case Output::Kind::Argument: return new_reference(args[output.number]);
     case Output::Kind::Object: return new_reference(output.object.get());
     case Output::Kind::Tuple:
     case Output::Kind::List: {
       const auto count = static_cast<Py_ssize_t>(output.parts.size());
       const bool is_tuple = output.kind == Output::Kind::Tuple;
-      Object object = own(is_tuple ? PyTuple_New(count) : PyList_New(count));
+      auto* type = reinterpret_cast<PyTypeObject*>(output.object.get());
+      Object object = own(type == &PyTuple_Type ? PyTuple_New(count)
+                          : is_tuple            ? type->tp_alloc(type, count)
+                                                : PyList_New(count));
       for (Py_ssize_t k = 0; k < count; ++k) {
         PyObject* part = build(output.parts[static_cast<size_t>(k)], made, args);
         if (is_tuple) PyTuple_SET_ITEM(object.get(), k, part);
@@ -398,6 +502,7 @@ PyObject* try_replay(ReplayObject& self, PyObject* const* args, Py_ssize_t count
     }
   }
   const record::Conditions& conditions = self.replay->conditions();
+  if (!(self.casts == autocast_settings) || holds_casts()) return nullptr;
   if (!conditions.allow({tensors, num_tensors}) || !gradients_are_bare(conditions.held()) || !self.replay->is_current())
     return nullptr;
   const BusyScope busy(self);

@@ -179,6 +179,15 @@ Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
   return made;
 }
 
+// Whether the call counts elements from the start of an argument's memory: later arguments may be other parts of theirs.
+bool Capture::reads_place_of_argument(const OpCall& call) {
+  const auto& parameters = call.op->schema.arguments;
+  const auto place = std::ranges::find(parameters, "storage_offset", &pellucid::Argument::name);
+  if (place == parameters.end() || call.args[0].tag != Tag::Tensor) return false;
+  const Root* root = find_root(*call.args[0].tensor);
+  return root && recipe_.slots[root->slot].kind == SlotOrigin::Kind::Argument;
+}
+
 std::optional<Action> Capture::describe(const OpCall& call) {
   Action action;
   action.kind = Action::Kind::Call;
@@ -191,6 +200,7 @@ std::optional<Action> Capture::describe(const OpCall& call) {
   }
   for (TensorImpl** tensor : action.arguments.tensors())
     action.operands.push_back(operand_slot(**tensor, call.op->qualified_name.c_str()));
+  if (reads_place_of_argument(call)) fail("an op depends on where an argument is in its memory");
   for (size_t k = 0; k < action.arguments.size(); ++k) {
     Value& value = action.arguments.data()[k];
     if (value.tag == Tag::String) value.string = recipe_.texts.emplace_back(value.string, value.length).c_str();

@@ -138,6 +138,7 @@ class Capture {
   void add_outside(const Tensor& tensor, SlotOrigin origin);
   Root* find_root(const TensorImpl& tensor);
   Slot operand_slot(TensorImpl& tensor, const char* reader);
+  bool reads_place_of_argument(const OpCall& call);
   std::optional<Action> describe(const OpCall& call);
   bool take_results(Action& action, const OpCall& call);
 

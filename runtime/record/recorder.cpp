@@ -7,7 +7,7 @@
 
 namespace pellucid::record {
 
-std::string (*describe_place)() = nullptr;
+std::shared_ptr<const void> (*find_place)() = nullptr;
 void (*refuse_read)(const char* what) = nullptr;
 
 namespace {
@@ -107,7 +107,7 @@ void Recorder::watch(bool wanted) {
 
 void Recorder::note(Event::Kind kind, const OpRecord* op, int64_t numel, std::string reason) {
   if (!watched_ || events_.size() >= kMostEvents) return;
-  events_.push_back({kind, op, numel, std::move(reason), describe_place ? describe_place() : ""});
+  events_.push_back({kind, op, numel, std::move(reason), find_place ? find_place() : nullptr});
 }
 
 // If only the recorder holds the tensor, the tensor's reference to the storage counts as the recorder's, too.

@@ -28,7 +28,8 @@ struct Event {
   Kind kind;
   const OpRecord* op;  // of Flushed: the op that needed a value, or null if Python did
   int64_t numel;       // of Flushed: the number of ops that ran
-  std::string reason, place;
+  std::string reason;
+  std::shared_ptr<const void> place;  // from `find_place`
 };
 
 class Recorder {
@@ -102,8 +103,8 @@ class Recorder {
 // Installs the hooks and the handler at Key::Lazy. Called when the first region is entered.
 void start_recording();
 
-// The current line of the Python program: "file:line in function". Installed by the bindings.
-extern std::string (*describe_place)();
+// The current place in the Python program, which the bindings can describe. Installed by them.
+extern std::shared_ptr<const void> (*find_place)();
 // Raises because a region with `refuses_reads` reads a value. Installed by the bindings.
 extern void (*refuse_read)(const char* what);
 

@@ -124,6 +124,8 @@ void set_autocast_enabled(bool enabled) {
   thread_state.include = enabled ? thread_state.include | Key::Autocast : thread_state.include - Key::Autocast;
 }
 
+bool holds_casts() { return cached_casts != nullptr; }
+
 void forget_casts() { delete std::exchange(cached_casts, nullptr); }
 
 }  // namespace pellucid

@@ -9,15 +9,18 @@
 
 namespace pellucid {
 
-// Of this thread. While `caches_casts`, casts of parameters are cached until `forget_casts`.
+// Of this thread. While `caches_casts`, casts of parameters are cached until `forget_casts`. `depth`: of its regions.
 struct AutocastSettings {
   DType lower = DType::BFloat16;
   bool caches_casts = true;
+  int32_t depth = 0;
+  bool operator==(const AutocastSettings&) const = default;
 };
 extern thread_local constinit AutocastSettings autocast_settings;
 
 bool is_autocast_enabled();
 void set_autocast_enabled(bool enabled);
+bool holds_casts();
 void forget_casts();
 
 }  // namespace pellucid

@@ -66,6 +66,29 @@ class Special(Base):
         return super().lift(x) * self.table["low"]
 
 
+@dataclasses.dataclass
+class Found:
+    """What some programs return."""
+
+    value: object
+    rate: float = 0.5
+    parts: list = dataclasses.field(default_factory=list)
+
+
+class Pair(typing.NamedTuple):
+    first: object
+    second: object = 2
+
+
+class Slots:
+    __slots__ = ("rate", "unset")
+
+
+@contextlib.contextmanager
+def scaled(world, by):
+    yield by * world.slots.rate
+
+
 class Block(nn.Module):
     """A user's module with a buffer, a counter in one, and a child by name."""
 
@@ -109,6 +132,8 @@ class World:
         self.flag = True
         self.calls = 0
         self.offset = 0.25
+        self.slots = Slots()
+        self.slots.rate = 0.75
         parameters = [*self.blocks.parameters(), self.weight]
         made = draw.choice((torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW))
         self.optimizer = made(parameters, lr=0.01)
@@ -148,6 +173,8 @@ EXPRESSIONS = (
         "{a} + torch.arange(SIZE)",
         "{a}[0] + {b}",
     ),
+    *("{a} + torch.tensor([w.offset] * SIZE)", "{a} * w.slots.rate"),
+    *("{a} * getattr(w.config, 'scale') + getattr(w, 'absent', 1)",),
     *("(lambda t, s=w.offset: t * s)({a})", "{a}.sum(0, keepdim=True) + {b}"),
 )
 # Statements; rare ones are not replayed, or only in some states.
@@ -162,6 +189,8 @@ STATEMENTS = (
     "a, *rest = [{a}, {b}, x]\n    x = a + rest[-1]",
     "x = x.detach().requires_grad_(False)",
     "with torch.no_grad():\n        for p in w.blocks.parameters(): p.mul_(0.999)",
+    "with scaled(w, 0.5) as by: x = x * by",
+    "with torch.autocast('cpu'): x = (x @ {a}).float()",
 )
 RARE = (
     "w.calls += 1",
@@ -201,6 +230,8 @@ RESULTS = (
     "(w.flag, w.calls, x)",
     "([x], [x])",
     "((x + 1,), w.blocks)",
+    "Found(x, w.offset, [x[1:]])",
+    "Pair(x[:, 1:], (x, x.shape))",
 )
 PRELUDE = """
 def make(w, offset):
@@ -323,6 +354,14 @@ def set_mask(w, draw, space):
 
 def set_class_attribute(w, draw, space):
     Base.gain = draw.choice((1.25, 0.5))
+
+
+def set_slots(w, draw, space):
+    w.slots.rate = draw.choice((0.75, 0.5))
+
+
+def set_factory(w, draw, space):
+    Found.__init__.__defaults__ = (draw.random(), *Found.__init__.__defaults__[1:])
 
 
 def set_table(w, draw, space):
@@ -469,6 +508,7 @@ CHANGES = (
     *(freeze, set_rate, step_schedule, write_by_numpy, write_parameter, set_data),
     *(swap_buffer, reset_buffer, double_items, add_state, patch_function),
     *(patch_method, set_offset, rebind_cell, drop_gradients, collect),
+    *(set_slots, set_factory),
 )
 
 
@@ -520,7 +560,9 @@ def described(value, known):
         storage = "storage", value.untyped_storage().data_ptr()
         place = known.setdefault(storage, (len(known), None))[0]
         grad = described(value.grad, known) if value.is_leaf else None
-        return (bits(value), value.requires_grad, place, value.storage_offset(), grad)
+        base = described(value._base, known)
+        facts = (value.requires_grad, value.storage_offset(), value._version)
+        return (bits(value), place, *facts, grad, base)
     if isinstance(value, (list, tuple)):
         return [type(value).__name__, *(described(v, known) for v in value)]
     if isinstance(value, dict):
@@ -533,7 +575,9 @@ def described(value, known):
         states = [described(value.state.get(p), known) for p in tensors]
         rates = [group["lr"] for group in value.param_groups]
         return ["optimizer", states, rates]
-    if isinstance(value, (nn.Module, World, Config, Base)):
+    if isinstance(value, Slots):
+        return ["slots", value.rate]
+    if isinstance(value, (nn.Module, World, Config, Base, Found)):
         return [type(value).__name__, described(vars(value), known)]
     return type(value).__name__
 
@@ -558,9 +602,10 @@ def history(seed, compiles, calls=26):
     draw = random.Random(seed)
     Base.gain, Base.table = 1.25, {"low": 0.5, "high": 2.0}
     World.helper.__defaults__ = (0.5,)
+    Found.__init__.__defaults__ = (0.5, *Found.__init__.__defaults__[1:])
     world = World(seed)
     space = {"torch": torch, "nn": nn, "SIZE": SIZE, "functional": functional}
-    space |= {"Special": Special}
+    space |= {"Special": Special, "Found": Found, "Pair": Pair, "scaled": scaled}
     exec(compile(make_source(seed), "<random>", "exec"), space)
     function, world.rebind = space["make"](world, 0.25)
     compiled = []

@@ -208,7 +208,7 @@ def replay_that_reads(entries):
     torch._C._enter_region(False)
     try:
         torch._C._begin_call_capture((), [x])
-        made = torch._C._end_call_capture(torch.tanh(x), (), entries, [], False)
+        made = torch._C._end_call_capture(torch.tanh(x), (), entries, [], set(), False)
     finally:
         torch._C._leave_region()
     assert isinstance(made, torch._C.Replay), made

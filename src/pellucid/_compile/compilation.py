@@ -56,7 +56,9 @@ class Compilation(_C.CompilationBase):
         self.pause = _SHORTEST_PAUSE
         # Calls that run without a region; 0 for fullgraph, which always uses one.
         self.left = 0
-        self.events: list[Event] | None = None
+        self.recorded: Any = (
+            None  # of the first call: what _C._describe_events describes
+        )
         self.region_lost = False  # there was too little to group, or it was slower
         self.trial: Trial | None = None
         self.trust = _TRUST
@@ -78,7 +80,7 @@ class Compilation(_C.CompilationBase):
         if takes_graphs:
             return self._backend().run(fn, args, kwargs)
         self.calls += 1
-        if self.events is None:
+        if self.recorded is None:
             return self._run_watched(fn, args, kwargs)
         replayer = self.replayer
         if replayer and _C._region_depth() == 0 and replayer.wants(self):
@@ -97,6 +99,13 @@ class Compilation(_C.CompilationBase):
                 time = working_time() - start if trial else None
                 self._learn(before, _C._recording_counts(), time)
 
+    def events(self) -> list[Event] | None:
+        """What happened in the first call; None before it."""
+        if self.recorded is None:
+            return None
+        found = _C._describe_events(self.recorded) if self.recorded else []
+        return [Event(*event) for event in found]
+
     def _with_backend(self, backend: Any) -> Compilation:
         if self.forced is None or self.forced.settings.backend is not backend:
             settings = replace(self.settings, backend=backend, mode=None, options={})
@@ -111,27 +120,26 @@ class Compilation(_C.CompilationBase):
         return self.graphs
 
     def _run_watched(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        from pellucid._dynamo.utils import counters
-
-        counters["frames"]["total"] += 1
-        self.events = []
+        frames = state.counters()["frames"]
+        frames["total"] += 1
+        self.recorded = ()
         settings = self.settings
-        if settings.backend == "inductor" and settings.replays != "never":
-            self.replayer = Replayer(settings)
+        if settings.backend == "inductor" and (replays := settings.replays) != "never":
+            self.replayer = Replayer(settings, is_forced=replays == "always")
         outermost = _C._region_depth() == 0
         _C._enter_region(settings.fullgraph)
         if outermost:
             _C._watch_recording(True)
         try:
             result = fn(*args, **kwargs)
-            counters["frames"]["ok"] += 1
+            frames["ok"] += 1
             return result
         finally:
             try:
                 _C._leave_region()
             finally:
                 if outermost:
-                    self.events = [Event(*e) for e in _C._recording_events()]
+                    self.recorded = _C._recording_events()
                     _C._watch_recording(False)
 
     def _run_without_region(
@@ -194,6 +202,4 @@ class Compilation(_C.CompilationBase):
 
 
 def _is_disabled() -> bool:
-    from pellucid._dynamo import config
-
-    return config.disable
+    return bool(state.config().disable)

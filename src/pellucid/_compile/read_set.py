@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import contextlib
 import dataclasses
 import dis
 import functools
@@ -30,7 +31,13 @@ from typing import Any, Final
 import pellucid
 import pellucid_compiler
 from pellucid import _C, Tensor
-from pellucid._compile.tensor_members import QUERIES, TENSOR_PROPERTIES, is_op
+from pellucid._compile import state
+from pellucid._compile.tensor_members import (
+    OF_PLACE,
+    QUERIES,
+    TENSOR_PROPERTIES,
+    is_op,
+)
 from pellucid._package.lazy import LazyModule, LazyValue
 
 # C functions whose results depend only on their arguments. They may change lists and
@@ -44,9 +51,9 @@ _PURE_FUNCTIONS: Final = frozenset(
     )
 )
 # Of pure functions, those that call an argument or read attributes by computed names:
-# only the package may call them. These, and `hasattr` and `iter`, are functions of
-# modules or methods of these types.
-_OF_THE_PACKAGE: Final = frozenset(("call", "format", "format_map", "getattr"))
+# only the package may call them. These, and `getattr`, `hasattr` and `iter`, are
+# functions of modules or methods of these types.
+_OF_THE_PACKAGE: Final = frozenset(("call", "format", "format_map"))
 _SORT: Final = frozenset(("max", "min", "sort", "sorted"))
 _OWNERS: Final = (types.ModuleType, str, list)
 _PURE_METHODS: Final = (
@@ -58,13 +65,14 @@ _PURE_MODULES: Final = frozenset({"math", "operator", "_operator", "cmath"})
 _OF_ABSTRACT_CLASSES: Final = frozenset(
     ("_abc._abc_instancecheck", "_abc._abc_subclasscheck")
 )
-# The same for the runtime: they read only their arguments, or a word of the thread,
-# which is compared.
+# The same for the runtime: they read only their arguments, or words of the thread,
+# which are compared, as is what they write to these.
 _RUNTIME: Final = frozenset(
     (
         *("_timeline_is_on", "__enter__", "__exit__", "is_grad_enabled"),
         *("_enter_region", "__instancecheck__", "_reduction_number"),
-        *("_torch_dispatch_modes", "_pre_dispatch_modes"),
+        *("_torch_dispatch_modes", "_pre_dispatch_modes", "tensor", "as_tensor"),
+        *("_autocast_state", "_set_autocast", "_nest_autocast", "_forget_casts"),
     )
 )
 _OF_ANALYSIS: Final = (sys.getprofile, sys.setprofile, _C._begin_call_capture)
@@ -74,20 +82,23 @@ _CONTEXTS: Final = (
 )
 # Tensor methods that are neither ops nor queries; replays compare what they change.
 _COMPARED_METHODS: Final = frozenset(("backward", "requires_grad_"))
-# Attributes of tensors that depend only on state that a replay checks.
-_TENSOR_ATTRIBUTES: Final = QUERIES | TENSOR_PROPERTIES | {"grad"}
+# Queries whose answers a replay checks.
+_QUERIES: Final = QUERIES - OF_PLACE
+# The same of all attributes of tensors.
+_TENSOR_ATTRIBUTES: Final = _QUERIES | TENSOR_PROPERTIES | {"grad"}
 # Names that the program must not use: other attributes of tensors, and access to
 # objects that is not visible by name. The package's own functions read them only where
 # they do not affect results.
 _REFUSED_NAMES: Final = (
-    frozenset(
+    OF_PLACE
+    | frozenset(
         (
             *("_version", "data", "grad_fn", "_base", "data_ptr", "storage"),
             *("untyped_storage", "_storage", "id", "register_hook", "retain_grad"),
             *("retains_grad", "set_", "resize_", "resize_as_"),
             *("register_post_accumulate_grad_hook", "_backward_hooks"),
             *("_post_accumulate_grad_hooks", "__dict__", "vars", "globals"),
-            *("eval", "exec", "getattr", "__getattribute__", "gc", "weakref"),
+            *("eval", "exec", "__getattribute__", "gc", "weakref"),
             *("inspect", "_getframe", "output_nr", "_cdata", "sys", "locals"),
         )
     )
@@ -104,7 +115,7 @@ _SPECIAL_NAMES: Final = frozenset(
     f"__{name.strip('_')}__" for name in operator.__all__ if name != "call"
 ) | frozenset(
     (
-        *("__enter__", "__exit__", "__getattr__", "__init__"),
+        *("__enter__", "__exit__", "__getattr__", "__init__", "__post_init__"),
         *("__iter__", "__name__", "__next__", "__qualname__"),
         *("__setattr__", "__delattr__", "__repr__", "__str__", "__format__"),
     )
@@ -132,6 +143,11 @@ _DESCRIPTORS: Final = (
     types.ClassMethodDescriptorType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
+    collections._tuplegetter,  # type: ignore[attr-defined]
+)
+# Instructions that push an object and call nothing.
+_PLAIN_LOADS: Final = frozenset(
+    f"LOAD_{kind}" for kind in ("CONST", "FAST", "DEREF", "GLOBAL", "CLOSURE")
 )
 # Profilers do not see calls of these.
 _UNSEEN_CALLS: Final = (
@@ -195,19 +211,18 @@ def _is_pure(function: Any) -> bool:
     module = getattr(function, "__module__", None)
     owner = getattr(function, "__self__", None)
     name = function.__name__
-    if function in _OF_ANALYSIS:
+    if function in _OF_ANALYSIS or (owner is tuple and name == "__new__"):
         return True
     if isinstance(owner, Tensor):
-        return name in QUERIES or name in _COMPARED_METHODS or is_op(name)
+        return name in _QUERIES or name in _COMPARED_METHODS or is_op(name)
     if isinstance(owner, _PURE_METHODS) or type(owner) in _DICTS:
-        return True
+        return not _is_of_numpy(type(owner))
     if isinstance(owner, types.ModuleType):
         qualified = f"{module}.{name}"
         return (
             qualified in _PURE_FUNCTIONS
             or module in _PURE_MODULES
             or (module == "pellucid._C" and name in _RUNTIME)
-            or (qualified == "builtins.getattr")
         )
     kind = type(owner)
     if kind.__module__.partition(".")[0] != "pellucid":
@@ -226,15 +241,23 @@ def _is_visible(function: Any, frame: types.FrameType) -> bool:
         return True
     if name in _OF_THE_PACKAGE:
         return False
-    if name not in ("hasattr", "iter", *_SORT):
+    if name not in ("getattr", "hasattr", "iter", *_SORT):
         return True
     instructions = dis.get_instructions(frame.f_code)
     before = [i for i in instructions if i.offset <= frame.f_lasti]
     call = before.pop()
     number = max(k for k, i in enumerate(before) if i.opname != "PRECALL")
     last = before[number]
-    if call.opname != "CALL" or any(i.is_jump_target for i in (*before[number:], call)):
+    name_at = number - (name == "getattr" and call.arg == 3)  # before a plain default
+    after = (*before[name_at:], call)
+    if call.opname != "CALL" or any(i.is_jump_target for i in after):
         return False
+    if name == "getattr":
+        named = before[name_at]
+        is_plain = name_at == number or last.opname in _PLAIN_LOADS
+        return (
+            is_plain and named.opname == "LOAD_CONST" and not _refused([named.argval])
+        )
     if name == "hasattr":
         return last.opname == "LOAD_CONST"
     if name == "iter":
@@ -245,13 +268,21 @@ def _is_visible(function: Any, frame: types.FrameType) -> bool:
 
 
 def is_own(code: types.CodeType) -> bool:
-    """Whether it is code of this package or its engine, or the interpreter's code for
-    ``from a import b``, which reads modules by names that are in the read set.
+    """Whether it is code of this package or its engine, of ``contextlib``, or the
+    interpreter's code for ``from a import b``, which reads modules by names that are in
+    the read set.
     """
-    return code.co_filename.startswith(_FOLDERS) or code is _FROM_IMPORT
+    is_of_contexts = code.co_filename == contextlib.__file__
+    return (
+        code.co_filename.startswith(_FOLDERS) or is_of_contexts or code is _FROM_IMPORT
+    )
 
 
 _FROM_IMPORT: Final = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
+_CONTEXTS_OF_GENERATORS: Final = tuple(
+    vars(contextlib._GeneratorContextManager)[name].__code__
+    for name in ("__enter__", "__exit__")
+)
 _FOLDERS: Final = tuple(
     str(package.__file__).rpartition("/")[0] + "/"
     for package in (pellucid, pellucid_compiler)
@@ -261,8 +292,10 @@ _FOLDERS: Final = tuple(
 class Reads:
     """The read set of a call of ``function`` with ``objects`` among its arguments.
 
-    ``entries`` is the argument of ``_C.ReadSet``; ``tensors`` and ``containers`` are
-    the reachable ones, and ``unowned`` the objects that only the call refers to.
+    ``entries`` is the argument of ``_C.ReadSet``. Of what can be reached, ``tensors``
+    are all tensors, and ``known`` the containers and the objects of ``classes``; other
+    objects of these were made by the call. ``unowned`` are the objects that only the
+    call refers to.
     """
 
     def __init__(
@@ -287,9 +320,10 @@ class Reads:
         for code in watch.codes:
             self._check_code(code)
             self._names.update(code.co_names)
+            texts = [c for c in code.co_consts if isinstance(c, str)]  # for getattr
             if not is_own(code):
-                self._user_names.update(code.co_names)
-            self._names.update(c for c in code.co_consts if isinstance(c, str))
+                self._user_names.update(code.co_names, texts)
+            self._names.update(texts)
             self._visit_imports(code)
         self._waiting += [function, *_shared_roots()]
         self._walk()
@@ -301,14 +335,17 @@ class Reads:
         self._reach_all_that_ran()
         if any(id(o) not in self._found for o in self._weak if o is not None):
             raise Unreadable("it reads an object that only a weak reference leads to")
-        self.entries.append(("names", vars(_config()), ("disable",)))
+        self.entries.append(("names", vars(state.config()), ("disable",)))
         if watch.asks_abstract_classes:
             self.entries.append(("result", abc.get_cache_token))
         constants = [c for code in watch.codes for c in code.co_consts]
-        self.containers = [
+        self.classes = set(filter(_may_be_made_again, self._found.values()))
+        self.known = [
             o
             for o in (*self._found.values(), *constants)
-            if type(o) in (tuple, list, dict)
+            if issubclass(type(o), tuple)
+            or type(o) in (list, dict)
+            or type(o) in self.classes
         ]
 
     def covers(self, watch: Watch) -> bool:
@@ -321,9 +358,7 @@ class Reads:
     def _check_code(self, code: types.CodeType) -> None:
         if is_own(code):
             return
-        refused = _REFUSED_NAMES.intersection(code.co_names)
-        refused |= set(filter(_is_special, code.co_names)) - _SPECIAL_NAMES - QUERIES
-        if refused:
+        if refused := _refused(code.co_names):
             raise Unreadable(f"{code.co_qualname} reads {min(refused)}")
         if any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code)):
             raise Unreadable(f"{code.co_qualname} matches a class")
@@ -347,7 +382,7 @@ class Reads:
         kind = type(found)  # for a proxy, `isinstance` sees the wrapped type
         if issubclass(kind, Tensor):
             self._visit_tensor(found)
-        elif kind in _IMMUTABLE:
+        elif kind in _IMMUTABLE or _is_of_numpy(kind):
             return
         elif kind is LazyModule:
             return  # nothing of it was read: that would have executed it
@@ -364,6 +399,9 @@ class Reads:
             self._waiting += found
         elif kind in (tuple, frozenset):
             self._waiting += found
+        elif issubclass(kind, tuple) and not kind.__dictoffset__:
+            self.entries.append(("class", found))
+            self._waiting += [kind, *found]
         elif kind is types.FunctionType:
             self._visit_function(found)
         elif kind is types.MethodType:
@@ -394,7 +432,7 @@ class Reads:
             self._waiting.append(found.__origin__)
         elif kind.__module__ in _NEVER_READ and kind is not typing.NewType:
             return
-        elif kind is _CACHED and is_own(found.__wrapped__.__code__):
+        elif kind is _CACHED and _is_own_function(found.__wrapped__):
             self._waiting.append(found.__wrapped__)  # its result never changes
         elif kind is _C.CompiledFunction:
             raise Unreadable("it calls a compiled callable")
@@ -411,6 +449,7 @@ class Reads:
         self.entries.append(("dict", found))
         self._waiting += [*found, *found.values()]
         if type(found) is collections.defaultdict:
+            self.entries.append(("members", found, ("default_factory",)))
             self._waiting.append(found.default_factory)
             self._check_descriptor(found.default_factory)
         if type(found) is collections.OrderedDict:
@@ -459,6 +498,7 @@ class Reads:
 
     def _visit_module(self, module: types.ModuleType) -> None:
         namespace = vars(module)
+        self.entries.append(("class", module))
         self._check_descriptor(namespace.get("__getattr__"))
         self._visit_names(namespace, self._names, self._user_names)
         if type(module) is not types.ModuleType:
@@ -496,10 +536,17 @@ class Reads:
 
     def _visit_instance(self, found: Any) -> None:
         kind = type(found)
-        if not _has_only_a_dict(kind):
+        if not _has_known_state(kind):
             raise Unreadable(f"it reads an object of the class {kind.__qualname__}")
         self.entries.append(("class", found))
         self._waiting.append(kind)
+        if slots := _slots(kind):
+            self.entries.append(("members", found, tuple(slots)))
+            for slot in slots.values():
+                with suppress(AttributeError):  # empty, and compared as such
+                    self._waiting.append(slot.__get__(found))
+        if not kind.__dictoffset__:
+            return
         own = found.__dict__
         self.entries.append(("dict", own))
         for name, value in own.items():
@@ -561,6 +608,23 @@ def _is_ours(found: Any) -> bool:
     return str(found.__module__).partition(".")[0] in ("pellucid", "pellucid_compiler")
 
 
+def _is_own_function(found: Any) -> bool:
+    return type(found) is types.FunctionType and is_own(found.__code__)
+
+
+def _refused(names: Iterable[str]) -> set[str]:
+    """Those of the names of attributes and globals that the program must not use."""
+    names = set(names)
+    special = {n for n in names if _is_special(n)}
+    return names & _REFUSED_NAMES | special - _SPECIAL_NAMES - _QUERIES
+
+
+def _is_of_numpy(kind: type) -> bool:
+    """Whether it is a class of NumPy's numbers."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and issubclass(kind, (numpy.number, numpy.bool_))
+
+
 def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
@@ -578,14 +642,37 @@ def _is_of_c(found: Any) -> bool:
     )
 
 
-def _has_only_a_dict(kind: type) -> bool:
-    """Whether its instances have a dict, but no other state in C."""
+def _slots(kind: type) -> dict[str, types.MemberDescriptorType]:
+    """The slots of a class and of its bases by name."""
+    return {
+        name: value
+        for c in reversed(kind.__mro__)
+        if c.__flags__ & _HEAP_TYPE
+        for name, value in vars(c).items()
+        if isinstance(value, types.MemberDescriptorType) and value.__objclass__ is c
+    }
+
+
+def _may_be_made_again(found: Any) -> bool:
+    """Whether it is a class of the program whose instances are no more than a dict."""
+    if not issubclass(type(found), type) or _is_ours(found):
+        return False
+    c_classes = [c for c in found.__mro__ if not c.__flags__ & _HEAP_TYPE]
+    is_more = c_classes != [object] or any("__del__" in vars(c) for c in found.__mro__)
+    has_dict = found.__dictoffset__ and not _slots(found) and _has_known_state(found)
+    return bool(has_dict and not is_more)
+
+
+def _has_known_state(kind: type) -> bool:
+    """Whether its instances have a dict and slots, but no other state that changes."""
     base = next(c for c in kind.__mro__ if not c.__flags__ & _HEAP_TYPE)
-    if base not in (object, _C.ModuleBase) or not kind.__dictoffset__:
+    slots = _slots(kind)
+    has_state = bool(kind.__dictoffset__ or slots)
+    if base not in (object, _C.ModuleBase, int, float, str) or not has_state:
         return False
     words = [kind.__weakrefoffset__ and not base.__weakrefoffset__]
     words.append(kind.__dictoffset__ > 0 and not base.__dictoffset__)
-    size = base.__basicsize__ + 8 * sum(map(bool, words))
+    size = base.__basicsize__ + 8 * (len(slots) + sum(map(bool, words)))
     is_proxy = any(
         "__getattribute__" in vars(c)
         or "__class__" in vars(c)
@@ -599,8 +686,8 @@ def _has_only_a_dict(kind: type) -> bool:
 
 def _handles_errors(code: types.CodeType) -> bool:
     """Whether the program handles exceptions."""
-    if is_own(code):
-        return False
+    if code in _CONTEXTS_OF_GENERATORS or code.co_filename.startswith(_FOLDERS):
+        return False  # the former hand errors to the generator
     if code.co_name == "__exit__":
         return True
     instructions = list(dis.get_instructions(code))
@@ -615,6 +702,8 @@ def _global_names(code: types.CodeType) -> set[str]:
         for instruction in dis.get_instructions(code)
         if "GLOBAL" in instruction.opname or instruction.opname.endswith("_NAME")
     }
+    if any(i.opname == "IMPORT_NAME" for i in dis.get_instructions(code)):
+        names.add("__import__")
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             names |= _global_names(part)
@@ -623,14 +712,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 def _shared_roots() -> list[Any]:
     """The Python state that the runtime itself reads in every call."""
-    from pellucid._compile import state
     from pellucid.nn.modules import _calls
 
     hooks = [d for name, d in vars(_calls).items() if name.startswith("_global_")]
     return [*hooks, state._stance, Tensor]
-
-
-def _config() -> Any:
-    from pellucid._dynamo import config
-
-    return config

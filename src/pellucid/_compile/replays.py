@@ -103,9 +103,9 @@ class Replayer:
     is always the callable's compilation.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, is_forced: bool) -> None:
         self.reason: str | None = None  # why the last attempt failed
-        self._is_forced = settings.replays == "always"
+        self._is_forced = is_forced
         self._may_keep_arguments = settings.keeps_arguments
         self._lock = threading.Lock()
         self._until = _WARM_UP  # calls that run normally before the next attempt
@@ -203,7 +203,8 @@ class Replayer:
                     result,
                     tuple(call.kwargs),
                     reads.entries,
-                    reads.containers,
+                    reads.known,
+                    reads.classes,
                     reads.handles_errors,
                 )
             finally:

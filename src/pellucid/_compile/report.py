@@ -58,8 +58,8 @@ class CompilationReport:
         self.name = compilation.name
         self.calls = compilation.calls
         self.resting = compilation.left
-        self.events = compilation.events
-        self.segments = tuple(_segments(compilation.events or []))
+        self.events = compilation.events()
+        self.segments = tuple(_segments(self.events or []))
         self.replays = tuple(r.facts() for r in compilation.replays or ())
         self.recomputed = tuple(r.recomputed() for r in compilation.replays or ())
         replayer = compilation.replayer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -55,9 +56,14 @@ class Settings:
 
 def memory_budget() -> float:
     """The fraction of the peak memory that recomputation should reach; 1: no goal."""
+    return float(_functorch_config().activation_memory_budget)
+
+
+@functools.cache
+def _functorch_config() -> Any:
     from pellucid._functorch import config
 
-    return float(config.activation_memory_budget)
+    return config
 
 
 def check_options(options: dict[str, Any]) -> None:

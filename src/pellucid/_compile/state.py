@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,22 @@ def compilations() -> Iterator[list[Any]]:
         yield found
     finally:
         _observers[:] = [o for o in _observers if o is not found]
+
+
+@functools.cache
+def config() -> Any:
+    """``torch._dynamo.config``."""
+    from pellucid._dynamo import config
+
+    return config
+
+
+@functools.cache
+def counters() -> Any:
+    """``torch._dynamo.utils.counters``."""
+    from pellucid._dynamo.utils import counters
+
+    return counters
 
 
 def stance() -> str:

@@ -17,6 +17,10 @@ from pellucid import _C, Tag, Tensor
 QUERIES: Final = frozenset((*_C._tensor_queries(), "__len__", "dim_order"))
 """They depend on geometry, dtype, place and flags, not on elements: ``shape``."""
 
+OF_PLACE: Final = frozenset(("storage_offset",))
+"""Those of them that tell where in its memory a tensor is: replays accept arguments in
+any place."""
+
 ON_CPU: Final = {"is_cpu": True, "is_meta": False, "get_device": -1}
 """Those of them that tell the device, with the answers for the CPU; and ``device``."""
 

@@ -10,7 +10,6 @@ operands.
 from __future__ import annotations
 
 import functools
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -102,7 +101,6 @@ class autocast:
 
 # The parts of a region, for libraries that call them directly
 
-_thread = threading.local()
 # The default dtype of regions of unavailable devices.
 _dtypes_of_absent_devices: dict[str, DType] = {}
 
@@ -174,15 +172,13 @@ def clear_autocast_cache() -> None:
 @offered.value
 def autocast_increment_nesting() -> int:
     """Enters a region; returns the nesting depth."""
-    _thread.depth = getattr(_thread, "depth", 0) + 1
-    return int(_thread.depth)
+    return _C._nest_autocast(1)
 
 
 @offered.value
 def autocast_decrement_nesting() -> int:
     """Leaves a region; returns the nesting depth."""
-    _thread.depth -= 1
-    return int(_thread.depth)
+    return _C._nest_autocast(-1)
 
 
 @offered.value

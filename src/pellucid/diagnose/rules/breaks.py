@@ -15,7 +15,7 @@ def find(facts: Facts) -> list[Finding]:
     """Lines that read a value in the first call of a region that is called often."""
     findings = []
     for compilation in facts.settings.get("compilations", ()):
-        events = compilation.events or []
+        events = compilation.events() or []
         ops = sum(event.kind == "recorded" for event in events)
         reads = [e for e in events if e.kind == "flushed" and e.reason == _READ]
         for event in reads if compilation.calls >= _CALLS else ():
