@@ -353,7 +353,7 @@ API = {
     },
     "distributed/_shard": {"distributed", "nn"},
     "distributed/_shard/sharded_tensor": {
-        *("distributed", "distributed/_shard", "distributed/_shard/sharding_spec"),
+        *("distributed/_shard", "distributed/_shard/sharding_spec"),
         *("distributed/checkpoint",),
     },
     "distributed/_shard/sharding_spec": {
