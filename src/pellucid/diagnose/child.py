@@ -108,28 +108,29 @@ def _cpu_seconds() -> float:
 
 def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
     """The report of a run, as `Report.unpickled` reads it."""
-    from pellucid.diagnose.verdict import Recording, report_of
+    from pellucid.diagnose.verdict import Full, Recording, report_of
 
-    recording = Recording()
+    recording = Recording([str(module.__file__)], leaving)
     recording.start()
-    leaving.start()
     try:
-        _execute(code, module)
+        with contextlib.suppress(Full):
+            _execute(code, module)
     finally:
-        leaving.stop()
-        facts = recording.stop([str(module.__file__)])
+        facts = recording.stop()
     return report_of(facts).pickled()
 
 
-def valued(code: CodeType, module: ModuleType) -> str:
-    """Which expressions of a rewritten program repeat others, as JSON."""
+def valued(code: CodeType, module: ModuleType, seconds: float) -> str:
+    """Which expressions of a rewritten program repeat others, as JSON: what some
+    seconds of the CPU show.
+    """
     import builtins
 
     from pellucid.diagnose.instrument import AGAIN
     from pellucid.diagnose.run_delay import run_delay
     from pellucid.diagnose.values import Enough, Values, answered
 
-    values = Values()
+    values = Values(seconds)
     setattr(builtins, AGAIN, values.again)
     values.rows.watch()
     with contextlib.suppress(Enough):
@@ -137,7 +138,6 @@ def valued(code: CodeType, module: ModuleType) -> str:
     return json.dumps({**answered(values), "away": run_delay()})
 
 
-_MODES = {"time": timed, "values": valued}  # besides "record"
 _POLL = 0.03  # seconds
 
 
@@ -208,10 +208,12 @@ def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:
     leaving = Leaving() if mode == "record" else None
     code, module = main_module(script, patched, leaving)
     sys.argv = [script, *arguments]
-    if leaving is None:
-        found = _MODES[mode](code, module)
-    else:
+    if leaving is not None:
         found = recorded(code, module, leaving)
+    elif mode == "values":
+        found = valued(code, module, request["seconds"])
+    else:
+        found = timed(code, module)
     (folder / "result").write_text(found)
 
 
