@@ -12,8 +12,8 @@ import pellucid as torch
 from pellucid import nn
 from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
-from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.budget import Budget
+from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
 from pellucid.diagnose.findings import Finding, Patch, Report
 from pellucid.diagnose.imports import Imports

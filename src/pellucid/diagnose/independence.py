@@ -122,9 +122,9 @@ def accumulates_items(loop: ast.AST) -> bool:
     """
     made = _stored(loop) if isinstance(loop, ast.For) else set()
     for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-            if ast.unparse(node.target.value) not in made:
-                return True
+        item = node.target if isinstance(node, ast.AugAssign) else None
+        if isinstance(item, ast.Subscript) and ast.unparse(item.value) not in made:
+            return True
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             parts = ast.walk(node.value)
             target = ast.unparse(node.targets[0])

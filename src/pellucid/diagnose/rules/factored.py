@@ -65,8 +65,8 @@ def answer(
                 place.file,
                 place.node.lineno,
                 kind="compute",
-                evidence=f"{share:.0%} of the time: {known['calls']} systems are solved "
-                f"with the same {matrix}, factored each time",
+                evidence=f"{share:.0%} of the time: {known['calls']} systems are "
+                f"solved with the same {matrix}, factored each time",
                 fix=f"torch.linalg.lu_factor({matrix}) once, lu_solve here",
                 share=share,
                 patch=_patch(place),
