@@ -102,7 +102,12 @@ def test_a_claimed_gain_is_that_of_the_patched_copy_within_a_fifth(tmp_path):
             self.calls += 1
             extra = 0.5 if self.calls in (2, 5) else 0.03 * (self.calls % 3)
             own = 0.8 if patched else 2.0
-            return {"seconds": own + extra, "peak": 1, "output": "", "away": 0.0}
+            return {
+                "seconds": own + extra,
+                "peak": 1,
+                "output": "",
+                "spent": own + extra,
+            }
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
     finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)
@@ -132,7 +137,7 @@ def test_runs_alternate_and_end_once_the_gain_is_certain(tmp_path):
     class Steady(Program):
         def run(self, mode, patched=None, limit=None, seconds=0.0):
             ran.append("patched" if patched else "plain")
-            return {"seconds": 1.0 if patched else 2.0, "away": 0.0}
+            return {"seconds": 1.0 if patched else 2.0, "spent": 2.0}
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
     finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)

@@ -173,12 +173,12 @@ def test_a_search_in_a_list_and_frames_without_a_line_are_known(tmp_path):
 
 def test_a_budget_is_three_times_the_program_and_some_seconds(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(budget.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(budget.time, "process_time", lambda: now[0])
     left = budget.Budget()
     left.recorded(8.0)
-    now[0] = 110.0
+    now[0] = 101.0  # of this process
+    left.spend(9.0)
     assert left.left == pytest.approx(3 * 8 + 4 - 10)
-    left.without_core(5.0)
     left.timed(2.0)  # the recording took longer than the program does
     left.timed(3.0)
-    assert left.left == pytest.approx(3 * 2 + 4 - 10 + 5)
+    assert left.left == pytest.approx(3 * 2 + 4 - 10)

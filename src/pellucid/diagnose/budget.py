@@ -12,24 +12,25 @@ _TIMES, _BESIDES = 3, 4.0  # of a program's time, and seconds
 
 
 class Budget:
-    """Begins when it is made. ``ran``: seconds of the program, with a core; those of
-    the recorded run until another run is timed.
+    """Counts seconds since it was made: those of the CPU of this process, and what
+    children spent, asleep too, but not without a core. ``ran``: seconds of the program;
+    those of the recorded run until another run is timed.
     """
 
     def __init__(self) -> None:
-        self._begin = time.perf_counter()
+        self._begin, self._spent = time.process_time(), 0.0
         self.ran = float("inf")
         self._is_timed = False
 
     @property
     def left(self) -> float:
-        """Seconds, without those in which other programs had the cores."""
-        end = self._begin + _TIMES * self.ran + _BESIDES
-        return end - time.perf_counter()
+        """Seconds until the end."""
+        spent = self._spent + time.process_time() - self._begin
+        return _TIMES * self.ran + _BESIDES - spent
 
-    def without_core(self, seconds: float) -> None:
-        """Does not count some seconds."""
-        self._begin += seconds
+    def spend(self, seconds: float) -> None:
+        """A child took some seconds."""
+        self._spent += seconds
 
     def recorded(self, seconds: float) -> None:
         """The program took this long while it was recorded, or longer."""

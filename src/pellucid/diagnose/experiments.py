@@ -72,11 +72,11 @@ class Program:
         limit: float | None = None,
         seconds: float = SECONDS,
     ) -> dict[str, Any]:
-        """What the child reports; "output" is what the program printed. RuntimeError
+        """What the child reports; "output" is what the program printed, "spent" are the
+        seconds that the run took, without those in which it had no core. RuntimeError
         if the program fails, or takes longer than ``limit``. ``seconds``: of the CPU,
         in which values are compared.
         """
-        begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             request = {"mode": mode, "patched": patched or {}, "limit": limit}
             request |= {"folder": folder, "seconds": seconds}
@@ -100,10 +100,10 @@ class Program:
                 raise RuntimeError(
                     f"{self.script} ended with {reply['status']}:\n{said[-999:]}"
                 )
-            measured: dict[str, Any] = json.loads(result.read_text())
-            wall = time.perf_counter() - begin
-            away = min(measured["away"] + reply["away"], wall)
-            return {**measured, "away": away, "output": output.read_text()}
+            written = json.loads(result.read_text())
+            measured: dict[str, Any] = json.loads(written["found"])
+            spent = written["spent"] + reply["spent"]
+            return {**measured, "spent": spent, "output": output.read_text()}
 
 
 def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> None:
@@ -215,10 +215,10 @@ class Trials:
     def _run_plain(self) -> None:
         start = time.perf_counter()
         self.plain.append(self._program.run("time"))
-        self._wall, away = time.perf_counter() - start, self.plain[-1]["away"]
-        self._budget.without_core(away)
-        self._budget.timed(self._wall - away)
-        self._longest = max(self._longest, self._wall - away)
+        self._wall, spent = time.perf_counter() - start, self.plain[-1]["spent"]
+        self._budget.spend(spent)
+        self._budget.timed(spent)
+        self._longest = max(self._longest, spent)
 
     def _run_patched(self, finding: Finding) -> list[dict[str, Any]]:
         """One run; none if the patched program fails or takes longer."""
@@ -231,8 +231,9 @@ class Trials:
             found = self._program.run("time", {patch.file: text}, limit)
         except RuntimeError:
             self.failed.add(id(finding))
+            self._budget.spend(self._longest)
             return []
-        self._budget.without_core(found["away"])
+        self._budget.spend(found["spent"])
         return [found]
 
 
@@ -261,7 +262,7 @@ def _ask(program: Program, report: Report, budget: Budget) -> None:
     except RuntimeError as error:
         report.failures = [*report.failures, f"no values compared: {error}"]
         return
-    budget.without_core(values["away"])
+    budget.spend(values["spent"])
     found = all_answers(probes.places, values, report.questions)
     fixed = {
         (one.patch.file, number)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pellucid.diagnose.run_delay import run_delay
 from pellucid.diagnose.steps import as_json, shown_steps
 
 KINDS = (
@@ -248,7 +247,7 @@ class Report:
 
         data = pickle.dumps(replace(self, rows=list(self.rows)[:20]))
         encoded = base64.b64encode(data).decode()
-        return json.dumps({"report": encoded, "away": run_delay()})
+        return json.dumps({"report": encoded})
 
     @staticmethod
     def unpickled(text: str) -> Report:
