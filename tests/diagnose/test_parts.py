@@ -106,7 +106,8 @@ def test_a_claimed_gain_is_that_of_the_patched_copy_within_a_fifth(tmp_path):
                 "seconds": own + extra,
                 "peak": 1,
                 "output": "",
-                "spent": own + extra,
+                "spent": 0.01,
+                "wall": 0.01,
             }
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
@@ -137,7 +138,7 @@ def test_runs_alternate_and_end_once_the_gain_is_certain(tmp_path):
     class Steady(Program):
         def run(self, mode, patched=None, limit=None, seconds=0.0):
             ran.append("patched" if patched else "plain")
-            return {"seconds": 1.0 if patched else 2.0, "spent": 2.0}
+            return {"seconds": 1.0 if patched else 2.0, "spent": 2.0, "wall": 2.0}
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
     finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)

@@ -177,8 +177,9 @@ def test_a_budget_is_three_times_the_program_and_some_seconds(monkeypatch):
     left = budget.Budget()
     left.recorded(8.0)
     now[0] = 101.0  # of this process
-    left.spend(9.0)
+    left.spend(9.0, wall=36.0)
     assert left.left == pytest.approx(3 * 8 + 4 - 10)
+    assert left.patience == pytest.approx(3 * 18 * 4)  # others have the cores
     left.timed(2.0)  # the recording took longer than the program does
     left.timed(3.0)
     assert left.left == pytest.approx(3 * 2 + 4 - 10)

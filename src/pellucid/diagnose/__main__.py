@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     report = Report.unpickled(recorded["report"])
-    budget.spend(recorded["spent"])
+    budget.spend(recorded["spent"], recorded["wall"])
     budget.recorded(report.own_seconds)
     if not options.no_rerun:
         measure(program, report, budget, recorded["output"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 _TIMES, _BESIDES = 3, 4.0  # of a program's time, and seconds
+_PATIENCE = 3
 
 
 class Budget:
@@ -21,6 +22,7 @@ class Budget:
         self._begin, self._spent = time.process_time(), 0.0
         self.ran = float("inf")
         self._is_timed = False
+        self._slower = 1.0
 
     @property
     def left(self) -> float:
@@ -28,9 +30,17 @@ class Budget:
         spent = self._spent + time.process_time() - self._begin
         return _TIMES * self.ran + _BESIDES - spent
 
-    def spend(self, seconds: float) -> None:
-        """A child took some seconds."""
+    @property
+    def patience(self) -> float:
+        """Seconds of the wall after which a child that should be done is ended: other
+        programs may have the cores, as they had them lately.
+        """
+        return _PATIENCE * max(self.left, self.ran) * self._slower
+
+    def spend(self, seconds: float, wall: float = 0.0) -> None:
+        """A child took some seconds, and some of the wall."""
         self._spent += seconds
+        self._slower = max(wall / max(seconds, 0.1), 1.0)
 
     def recorded(self, seconds: float) -> None:
         """The program took this long while it was recorded, or longer."""

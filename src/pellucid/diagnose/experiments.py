@@ -36,7 +36,6 @@ _UNPROVED = 0.3  # share of the time from which a fix is named that was not trie
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
 _ASKED = 0.08  # share of the time from which values are compared
-_PATIENCE = 3  # times as long as there is time: other programs may have the cores
 _OF_VALUES = 0.4  # of the time that is left: to compare values
 _OF_REPLAYS, _REPLAY = 1.0, 0.6  # seconds: to start a process, and of each replay
 _LEAST = 0.5  # seconds in which values show anything
@@ -73,10 +72,11 @@ class Program:
         seconds: float = SECONDS,
     ) -> dict[str, Any]:
         """What the child reports; "output" is what the program printed, "spent" are the
-        seconds that the run took, without those in which it had no core. RuntimeError
-        if the program fails, or takes longer than ``limit``. ``seconds``: of the CPU,
-        in which values are compared.
+        seconds of "wall" that the run took, without those in which it had no core.
+        RuntimeError if the program fails, or takes longer than ``limit``. ``seconds``:
+        of the CPU, in which values are compared.
         """
+        begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             request = {"mode": mode, "patched": patched or {}, "limit": limit}
             request |= {"folder": folder, "seconds": seconds}
@@ -103,7 +103,9 @@ class Program:
             written = json.loads(result.read_text())
             measured: dict[str, Any] = json.loads(written["found"])
             spent = written["spent"] + reply["spent"]
-            return {**measured, "spent": spent, "output": output.read_text()}
+            wall = time.perf_counter() - begin
+            measured |= {"spent": spent, "wall": wall, "output": output.read_text()}
+            return measured
 
 
 def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> None:
@@ -171,7 +173,7 @@ class Trials:
         self.plain: list[dict[str, Any]] = []
         self.failed: set[int] = set()
         self._pairs: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
-        self._longest, self._wall = 0.0, 0.0
+        self._longest = 0.0
 
     def turn(self, findings: Sequence[Finding], is_reversed: bool) -> bool:
         """A run of the original and of each patch whose gain is not certain yet, in the
@@ -213,10 +215,9 @@ class Trials:
         return self._budget.left - self._kept
 
     def _run_plain(self) -> None:
-        start = time.perf_counter()
         self.plain.append(self._program.run("time"))
-        self._wall, spent = time.perf_counter() - start, self.plain[-1]["spent"]
-        self._budget.spend(spent)
+        spent = self.plain[-1]["spent"]
+        self._budget.spend(spent, self.plain[-1]["wall"])
         self._budget.timed(spent)
         self._longest = max(self._longest, spent)
 
@@ -225,7 +226,7 @@ class Trials:
         patch = finding.patch
         assert patch is not None
         source = Path(patch.file).read_text(encoding="utf-8")
-        limit = _PATIENCE * max(self._left(), self._wall)
+        limit = self._budget.patience
         try:
             text = patch.apply(source)
             found = self._program.run("time", {patch.file: text}, limit)
@@ -233,7 +234,7 @@ class Trials:
             self.failed.add(id(finding))
             self._budget.spend(self._longest)
             return []
-        self._budget.spend(found["spent"])
+        self._budget.spend(found["spent"], found["wall"])
         return [found]
 
 
@@ -256,13 +257,12 @@ def _ask(program: Program, report: Report, budget: Budget) -> None:
         report.failures = [*report.failures, "no values compared: there was no time"]
         return
     probes = Probes([(one.file, one.line) for one in report.questions])
-    limit = _PATIENCE * budget.left
     try:
-        values = program.run("values", probes.texts, limit, seconds)
+        values = program.run("values", probes.texts, budget.patience, seconds)
     except RuntimeError as error:
         report.failures = [*report.failures, f"no values compared: {error}"]
         return
-    budget.spend(values["spent"])
+    budget.spend(values["spent"], values["wall"])
     found = all_answers(probes.places, values, report.questions)
     fixed = {
         (one.patch.file, number)
