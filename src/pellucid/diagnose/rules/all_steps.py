@@ -12,6 +12,7 @@ from pellucid.diagnose.findings import Finding, Replay
 from pellucid.diagnose.independence import is_independent
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.facts import TensorFacts
 
 _SHARE, _CALLS, _ROWS = 0.15, 50, 64  # rows of a product that more would not slow
 _DRIVERS = {"backward", "step", "zero_grad"}
@@ -24,7 +25,7 @@ def find(facts: Facts) -> list[Finding]:
     """Assignments of a loop whose iterations depend on each other, that read only what
     was there before the loop, and its variable.
     """
-    findings = []
+    findings: list[Finding] = []
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
@@ -98,8 +99,9 @@ def _is_of_few_rows(item: Computation) -> bool:
 
 def _rows(item: Computation) -> int:
     """Of the operand of a product with a matrix; 0 if it is none."""
-    shapes = [getattr(argument, "shape", ()) for argument in item.arguments[:2]]
-    return shapes[0][0] if [len(shape) for shape in shapes] == [2, 2] else 0
+    operands = [a for a in item.arguments[:2] if isinstance(a, TensorFacts)]
+    is_plain = [len(operand.shape) for operand in operands] == [2, 2]
+    return operands[0].shape[0] if is_plain else 0
 
 
 def _replay(item: Computation) -> Replay:

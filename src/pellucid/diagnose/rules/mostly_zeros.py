@@ -46,7 +46,7 @@ def _sizes(entry: LineTime) -> tuple[int, int, int] | None:
         if len(shapes[0]) == 2 and shapes[0][0] * shapes[0][1] >= _LARGE:
             width = shapes[1][1] if len(shapes[1]) == 2 else 1
             found.append((item.total, (*shapes[0], width)))
-    return max(found)[1] if found else None  # type: ignore[return-value]
+    return max(found)[1] if found else None
 
 
 def answer(
