@@ -247,6 +247,13 @@ PyObject* takes_notes(PyObject*, PyObject*) { return PyBool_FromLong(is_watched(
 
 PyObject* is_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_watched(kWatchCalls)); }
 
+PyObject* size_of_timeline(PyObject*, PyObject*) {
+  return guarded([] {
+    const ThreadTimeline* timeline = is_watched(kWatchCalls) ? thread_timeline() : nullptr;
+    return checked(PyLong_FromSize_t(timeline ? timeline->events.size() : 0));
+  });
+}
+
 // The names of the tags of recorded arguments.
 PyObject* list_tags(PyObject*, PyObject*) {
   return guarded([] {
@@ -329,6 +336,7 @@ PyMethodDef functions[] = {
     {"_timeline_run", reinterpret_cast<PyCFunction>(run_in_range), METH_FASTCALL | METH_KEYWORDS,
      "_timeline_run(name, function, ...): calls the function within a range."},
     {"_timeline_is_on", is_recording, METH_NOARGS, "Whether a session of the timeline is open."},
+    {"_timeline_size", size_of_timeline, METH_NOARGS, "The number of events of this thread, 0 while nothing records."},
     {"_timeline_note_collection", reinterpret_cast<PyCFunction>(note_collection), METH_FASTCALL,
      "For gc.callbacks: records runs of the garbage collector."},
     {},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <string_view>
+#include <unordered_map>
 
 #include "threads/at_fork.h"
 #include "threads/fork_safe_mutex.h"
@@ -73,12 +75,22 @@ uint64_t end_of(const TimelineEvent& event, uint64_t now) {
   return end && end <= now ? end : now;
 }
 
-void copy_facts(const ThreadTimeline& from, TimelineEvent& event, std::vector<uint64_t>& to) {
-  if (!event.facts) return;
-  const size_t place = event.facts - 1, count = from.facts[place];
-  event.facts = static_cast<uint32_t>(to.size());
-  for (size_t k = 0; k < count; ++k) to.push_back(from.facts[place + k]);
-}
+// Copies the words of events; equal words once.
+class FactsCopy {
+ public:
+  void move(const ThreadTimeline& from, TimelineEvent& event, std::vector<uint64_t>& to) {
+    if (!event.facts) return;
+    const size_t place = event.facts - 1, count = from.facts[place];
+    const uint64_t* words = &from.facts[place];  // contiguous: appended at once
+    const std::string_view key(reinterpret_cast<const char*>(words), count * sizeof(uint64_t));
+    const auto [known, is_new] = places_.try_emplace(key, static_cast<uint32_t>(to.size()));
+    if (is_new) to.insert(to.end(), words, words + count);
+    event.facts = known->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> places_;
+};
 
 // Ranges of another process, which have no parents, arrive in any order; a thread's own events are ordered.
 ThreadEvents events_of(const ThreadTimeline& timeline, bool is_ordered, uint64_t begin, uint64_t now) {
@@ -88,6 +100,7 @@ ThreadEvents events_of(const ThreadTimeline& timeline, bool is_ordered, uint64_t
   size_t first = is_ordered ? size : 0;
   while (first && timeline.events[first - 1].begin >= begin) --first;
   result.events.reserve(size - first);
+  FactsCopy facts;
   for (size_t k = first; k < size; ++k) {
     if (timeline.events[k].begin < begin) continue;
     TimelineEvent& event = result.events.emplace_back(timeline.events[k]);
@@ -95,7 +108,7 @@ ThreadEvents events_of(const ThreadTimeline& timeline, bool is_ordered, uint64_t
     event.end = end_of(event, now);
     event.parent =
         event.parent == kNoEvent || event.parent < first ? kNoEvent : event.parent - static_cast<uint32_t>(first);
-    copy_facts(timeline, event, result.facts);
+    facts.move(timeline, event, result.facts);
   }
   return result;
 }

@@ -15,7 +15,7 @@ struct ThreadEvents {
   int64_t system_thread;
   uint64_t python_thread;
   std::vector<TimelineEvent> events;  // that started in the session; parents are indices in this list or kNoEvent
-  std::vector<uint64_t> facts;        // the words that the events' `facts` point into
+  std::vector<uint64_t> facts;        // the words that the events' `facts` point into, equal ones once
 };
 struct SessionEvents {
   ClockReading begin, end;

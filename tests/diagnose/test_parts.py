@@ -12,6 +12,7 @@ import pellucid as torch
 from pellucid import nn
 from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
+from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
 from pellucid.diagnose.findings import Finding, Patch, Report
@@ -97,16 +98,22 @@ def test_a_claimed_gain_is_that_of_the_patched_copy_within_a_fifth(tmp_path):
 
         calls = 0
 
-        def run(self, mode, patched=None, seconds=None):
+        def run(self, mode, patched=None, limit=None, seconds=0.0):
             self.calls += 1
             extra = 0.5 if self.calls in (2, 5) else 0.03 * (self.calls % 3)
             own = 0.8 if patched else 2.0
-            return {"seconds": own + extra, "peak": 1, "output": "", "away": 0.0}
+            return {
+                "seconds": own + extra,
+                "peak": 1,
+                "output": "",
+                "spent": 0.01,
+                "wall": 0.01,
+            }
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
     finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)
     report = Report("waste", {"waste": 1.0}, 2.0, 1, "", 1.0, [finding])
-    measure(Disturbed(str(script), []), report, time.perf_counter())
+    measure(Disturbed(str(script), []), report, Budget())
     (kept,) = report.findings
     assert 3 <= kept.pairs <= 9
     assert kept.measured_gain[0] == pytest.approx(2.0 / 0.8, rel=0.2)
@@ -129,13 +136,13 @@ def test_runs_alternate_and_end_once_the_gain_is_certain(tmp_path):
     ran = []
 
     class Steady(Program):
-        def run(self, mode, patched=None, seconds=None):
+        def run(self, mode, patched=None, limit=None, seconds=0.0):
             ran.append("patched" if patched else "plain")
-            return {"seconds": 1.0 if patched else 2.0, "away": 0.0}
+            return {"seconds": 1.0 if patched else 2.0, "spent": 2.0, "wall": 2.0}
 
     patch = Patch(str(script), ((1, 1, ("a = 2",)),))
     finding = Finding("waste", str(script), 1, "a = 1", "", "", 0.6, patch)
-    trials = Trials(Steady(str(script), []), time.perf_counter())
+    trials = Trials(Steady(str(script), []), Budget())
     assert trials.turn([finding], is_reversed=False)
     assert trials.turn([finding], is_reversed=True)
     assert not trials.turn([finding], is_reversed=False)
@@ -206,7 +213,7 @@ def test_what_a_program_has_started_ends_with_it_at_the_limit(tmp_path):
         f"open({str(noted)!r}, 'w').write(str(started.pid))\nstarted.wait()\n"
     )
     with pytest.raises(RuntimeError, match=r"took 3\.0 s"):
-        Program(str(script), []).run("time", seconds=3.0)
+        Program(str(script), []).run("time", limit=3.0)
     end = time.monotonic() + 9
     while is_running(int(noted.read_text())) and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,13 +1,20 @@
 """Samples of Python's own time: which statement they name, what becomes of it."""
 
+import json
 import signal
 import time
+from types import SimpleNamespace
 
-from pellucid.diagnose import diagnose
+import pytest
+
+import pellucid as torch
+from pellucid import run
+from pellucid.diagnose import budget, child, diagnose, samples
 from pellucid.diagnose.experiments import Program
 from pellucid.diagnose.findings import Report
 from pellucid.diagnose.instrument import Probes
-from pellucid.diagnose.rules import all_answers
+from pellucid.diagnose.leaving import Leaving
+from pellucid.diagnose.rules import all_answers, python_time
 from pellucid.diagnose.samples import Samples, hottest
 
 PROGRAM = """\
@@ -59,16 +66,16 @@ def test_the_hottest_statement_is_the_innermost_that_most_samples_are_in(tmp_pat
 
 
 def test_samples_are_taken_while_python_computes_and_the_handler_is_restored():
-    before, samples = signal.getsignal(signal.SIGPROF), Samples()
-    samples.start()
+    before, taken = signal.getsignal(signal.SIGPROF), Samples()
+    taken.start()
     end = time.thread_time() + 0.3
     while time.thread_time() < end:
         sum(range(100))
-    samples.stop()
+    taken.stop()
     assert signal.getsignal(signal.SIGPROF) == before
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
-    assert len(samples.stacks) == len(samples.moments) >= 10
-    assert hottest(samples.stacks)[0] == __file__
+    assert len(taken.stacks) == len(taken.moments) >= 10
+    assert hottest(taken.stacks)[0] == __file__
 
 
 def test_the_lines_of_loading_and_of_loops_in_python_are_found(tmp_path):
@@ -132,3 +139,47 @@ def test_a_block_outside_of_the_main_thread_is_diagnosed_without_samples():
     thread.start()
     thread.join()
     assert contexts[0].report is not None
+
+
+def test_a_full_recording_ends_the_program_and_knows_what_it_holds(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(samples, "_FULL", 2000)
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import torch\nkept = []\nx = torch.ones(64, 64)\nfor k in range(10**9):\n"
+        "    kept.append(x + k) if k < 400 else x + k\n"
+    )
+    run.install()
+    code, module = child.main_module(str(path), {}, leaving := Leaving())
+    report = Report.unpickled(
+        json.loads(child.recorded(code, module, leaving))["report"]
+    )
+    assert report.is_part and "then the recording was full" in report.text()
+    assert report.calls > 600 and not torch._C._timeline_is_on()
+
+
+def test_a_search_in_a_list_and_frames_without_a_line_are_known(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("words = list(range(9))\nplace = words.index(3)\nfirst = 1\n")
+    assert "a dict or a set" in python_time._fix(str(path), 2)
+    assert "once" in python_time._fix(str(path), 3)
+    code = SimpleNamespace(co_filename=str(path))
+    outer = SimpleNamespace(f_code=code, f_lineno=2, f_back=None)
+    taken = Samples()
+    taken._take(0, SimpleNamespace(f_code=code, f_lineno=None, f_back=outer))
+    assert taken.stacks == [((str(path), 2),)]
+
+
+def test_a_budget_is_three_times_the_program_and_some_seconds(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(budget.time, "process_time", lambda: now[0])
+    left = budget.Budget()
+    left.recorded(8.0)
+    now[0] = 101.0  # of this process
+    left.spend(9.0, wall=36.0)
+    assert left.left == pytest.approx(3 * 8 + 4 - 10)
+    assert left.patience == pytest.approx(3 * 18 * 4)  # others have the cores
+    left.timed(2.0)  # the recording took longer than the program does
+    left.timed(3.0)
+    assert left.left == pytest.approx(3 * 2 + 4 - 10)

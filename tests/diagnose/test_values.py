@@ -15,10 +15,13 @@ from tests.diagnose import clock
 import pellucid as torch
 from pellucid import run
 from pellucid.diagnose.child import main_module
+from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.instrument import AGAIN, Probes
 from pellucid.diagnose.rules import (
     conversions,
+    factored,
     growing_metric,
+    mostly_zeros,
     recomputed,
     rows_used,
 )
@@ -72,6 +75,7 @@ def found_in(probes, answers):
             ", self.normalise(links))",
         ),
         ("features", "features = body(x)", "75% of 384 rows", None),
+        ("zeros", "table.to_dense()", "5 of 6 calls", ", table.to_dense())"),
     ],
 )
 def test_what_is_computed_again_is_found_with_its_line(name, line, words, added):
@@ -86,6 +90,43 @@ def test_what_is_computed_again_is_found_with_its_line(name, line, words, added)
         patched = found[text].patch.apply(script.read_text())
         assert added in patched
         executed(script, patched)
+
+
+def asked_about(script, start, evidence=""):
+    """A question about the line that starts so."""
+    lines = script.read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if line.strip().startswith(start)]
+    kind = "waste" if evidence else "compute"
+    return Finding.question(str(script), number, kind, 0.6, evidence)
+
+
+def test_systems_with_one_matrix_are_factored_once_instead():
+    script = PROGRAMS / "repeating_system.py"
+    probes, answers = answers_of(script)
+    question = asked_about(script, "state = torch.linalg.solve(")
+    (finding,) = factored.answer(probes.places, {"answers": answers}, [question])
+    assert "8 systems are solved with the same system" in finding.evidence
+    patched = executed(script, finding.patch.apply(script.read_text()))
+    expected = executed(script)
+    torch.testing.assert_close(patched.source.grad, expected.source.grad)
+    for known in answers.values():
+        known["distinct"] = [2] * len(known["distinct"])
+    assert factored.answer(probes.places, {"answers": answers}, [question]) == []
+
+
+def test_products_with_matrices_of_zeros_are_found_and_replayed():
+    script = PROGRAMS / "repeating_zeros.py"
+    report = clock.diagnosed(lambda: executed(script), [str(script)])
+    asked = [q for q in report.questions if q.evidence == "256 512 8"]
+    assert [q.text for q in asked][:1] == ["received = incidence @ message"]
+    probes, answers = answers_of(script)
+    question = asked_about(script, "received = ", "256 512 8")
+    (finding,) = mostly_zeros.answer(probes.places, {"answers": answers}, [question])
+    assert "incidence, 256x512, of which 0.39% is not zero" in finding.evidence
+    setup, plain, better = vars(finding.replay).values()
+    scope = {"torch": torch}
+    exec(setup, scope)
+    torch.testing.assert_close(eval(better, scope), eval(plain, scope))
 
 
 def test_what_only_looks_the_same_is_no_finding():
@@ -304,3 +345,16 @@ def test_a_function_is_asked_within_one_run_and_left_as_it_was():
 
     report = torch.diagnose(once, torch.ones(60, 4))
     assert not [f for f in report.findings if "as before" in f.evidence]
+
+
+def test_masks_that_are_equal_by_chance_are_no_repetition(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import torch\nties = torch.ones(4, 4)\nfor k in range(6):\n"
+        "    scores = torch.arange(16.0).reshape(4, 4) + k\n"
+        "    equal = (scores == scores.T + 0.5).float()\n"
+        "    total = (0.5 * equal, 0.5 * ties)\n"
+    )
+    probes, answers = answers_of(script)
+    again = {probes.places[int(k)].text: known["again"] for k, known in answers.items()}
+    assert again["0.5 * equal"] == 0 and again["0.5 * ties"] == 5

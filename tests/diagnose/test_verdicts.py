@@ -28,6 +28,10 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
+    "module_again": ("waste", "model = Scorer()", None),
+    "every_step": ("compute", "e = self.embed(x[:, t])", None),
+    "moving_window": ("copy", "self.items = torch.cat([keys, ", None),
     "einsum_order": ("compute", "weights = torch.einsum(", '"bhja,bhjd->bhad"'),
     "remade": ("waste", "opt = torch.optim.Adam(", None),
     "one_by_one": ("overhead", "foreach=False", "lr=0.01)"),

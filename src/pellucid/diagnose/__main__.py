@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
+from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.experiments import Program, measure
 from pellucid.diagnose.findings import Report
 
@@ -30,15 +30,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     program = Program(options.script, options.arguments)
-    begin = time.perf_counter()
+    budget = Budget()
     try:
         recorded = program.run("record")
     except (RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     report = Report.unpickled(recorded["report"])
+    budget.spend(recorded["spent"], recorded["wall"])
+    budget.recorded(report.own_seconds)
     if not options.no_rerun:
-        measure(program, report, begin + recorded["away"], recorded["output"])
+        measure(program, report, budget, recorded["output"])
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

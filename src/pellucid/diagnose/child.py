@@ -88,17 +88,16 @@ def timed(code: CodeType, module: ModuleType) -> str:
     process's, as JSON. Time without a core is caused by other programs, not counted.
     """
     from pellucid import _C
-    from pellucid.diagnose.run_delay import Clock, run_delay
+    from pellucid.diagnose.run_delay import Clock
 
-    before, clock, cpu = run_delay(), Clock(), _cpu_seconds()
+    clock, cpu = Clock(), _cpu_seconds()
     _execute(code, module)
     wall, without_core, _ = clock.read()
     cpu = _cpu_seconds() - cpu
     peak = _C._memory_statistics()["peak_allocated_bytes"]
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     measured = {"seconds": wall - without_core, "cpu": cpu, "peak": peak}
-    away = before + without_core
-    return json.dumps({**measured, "resident": resident, "away": away})
+    return json.dumps({**measured, "resident": resident})
 
 
 def _cpu_seconds() -> float:
@@ -108,36 +107,35 @@ def _cpu_seconds() -> float:
 
 def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
     """The report of a run, as `Report.unpickled` reads it."""
-    from pellucid.diagnose.verdict import Recording, report_of
+    from pellucid.diagnose.verdict import Full, Recording, report_of
 
-    recording = Recording()
+    recording = Recording([str(module.__file__)], leaving)
     recording.start()
-    leaving.start()
     try:
-        _execute(code, module)
+        with contextlib.suppress(Full):
+            _execute(code, module)
     finally:
-        leaving.stop()
-        facts = recording.stop([str(module.__file__)])
+        facts = recording.stop()
     return report_of(facts).pickled()
 
 
-def valued(code: CodeType, module: ModuleType) -> str:
-    """Which expressions of a rewritten program repeat others, as JSON."""
+def valued(code: CodeType, module: ModuleType, seconds: float) -> str:
+    """Which expressions of a rewritten program repeat others, as JSON: what some
+    seconds of the CPU show.
+    """
     import builtins
 
     from pellucid.diagnose.instrument import AGAIN
-    from pellucid.diagnose.run_delay import run_delay
     from pellucid.diagnose.values import Enough, Values, answered
 
-    values = Values()
+    values = Values(seconds)
     setattr(builtins, AGAIN, values.again)
     values.rows.watch()
     with contextlib.suppress(Enough):
         _execute(code, module)
-    return json.dumps({**answered(values), "away": run_delay()})
+    return json.dumps(answered(values))
 
 
-_MODES = {"time": timed, "values": valued}  # besides "record"
 _POLL = 0.03  # seconds
 
 
@@ -156,22 +154,20 @@ def main() -> None:
 
 def _next_request(channel: socket.socket) -> dict[str, Any] | None:
     """The request that this process, a fork, is to answer; None if there are no more.
-    The requester learns how long this process had no core before it forked.
+    The requester learns what this process itself spent before it forked.
     """
-    from pellucid.diagnose.run_delay import run_delay
-
-    away = 0.0
+    before = 0.0
     with channel, channel.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
             request: dict[str, Any] = json.loads(line)
-            own = run_delay() - away
+            spent, before = time.process_time() - before, time.process_time()
             process = os.fork()
             if not process:
                 os.setsid()  # its own processes end with it
                 return request
             status = _waited(process, request["limit"])
-            away = run_delay()  # while it waited, the child's delay counts
-            print(json.dumps({"status": status, "away": own}), file=lines, flush=True)
+            reply = {"status": status, "spent": spent}
+            print(json.dumps(reply), file=lines, flush=True)
     return None
 
 
@@ -198,7 +194,9 @@ def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:
     """Runs the script as a request asks, and writes what it prints and the result into
     the request's folder.
     """
-    folder = Path(request["folder"])
+    from pellucid.diagnose.run_delay import Clock
+
+    folder, clock = Path(request["folder"]), Clock()
     for number, name in ((1, "output"), (2, "errors")):
         file = os.open(folder / name, os.O_WRONLY | os.O_CREAT)
         os.dup2(file, number)
@@ -208,11 +206,15 @@ def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:
     leaving = Leaving() if mode == "record" else None
     code, module = main_module(script, patched, leaving)
     sys.argv = [script, *arguments]
-    if leaving is None:
-        found = _MODES[mode](code, module)
-    else:
+    if leaving is not None:
         found = recorded(code, module, leaving)
-    (folder / "result").write_text(found)
+    elif mode == "values":
+        found = valued(code, module, request["seconds"])
+    else:
+        found = timed(code, module)
+    wall, without_core, _ = clock.read()
+    result = {"spent": wall - without_core, "found": found}
+    (folder / "result").write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

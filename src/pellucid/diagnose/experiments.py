@@ -24,7 +24,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TextIO
 
+from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.findings import Finding, Report
+from pellucid.diagnose.values import SECONDS
 
 _PAIRS = 9  # at the most; fewer once the interval of some is narrow enough
 _NARROW = {2: 1.06, 3: 1.1, 5: 1.2}
@@ -34,8 +36,9 @@ _UNPROVED = 0.3  # share of the time from which a fix is named that was not trie
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
 _ASKED = 0.08  # share of the time from which values are compared
-_PATIENCE = 3  # times as long as there is time: other programs may have the cores
-_TIMES, _BESIDES = 3, 4.0  # what a report takes: times the program's, and seconds
+_OF_VALUES = 0.4  # of the time that is left: to compare values
+_OF_REPLAYS, _REPLAY = 1.0, 0.6  # seconds: to start a process, and of each replay
+_LEAST = 0.5  # seconds in which values show anything
 
 
 class Program:
@@ -65,15 +68,18 @@ class Program:
         self,
         mode: str,
         patched: dict[str, str] | None = None,
-        seconds: float | None = None,
+        limit: float | None = None,
+        seconds: float = SECONDS,
     ) -> dict[str, Any]:
-        """What the child reports; "output" is what the program printed. RuntimeError
-        if the program fails, or takes longer than ``seconds``.
+        """What the child reports; "output" is what the program printed, "spent" are the
+        seconds of "wall" that the run took, without those in which it had no core.
+        RuntimeError if the program fails, or takes longer than ``limit``. ``seconds``:
+        of the CPU, in which values are compared.
         """
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            request = {"mode": mode, "patched": patched or {}, "limit": seconds}
-            request["folder"] = folder
+            request = {"mode": mode, "patched": patched or {}, "limit": limit}
+            request |= {"folder": folder, "seconds": seconds}
             reply: dict[str, Any] = {}
             with contextlib.suppress(ConnectionError):
                 print(json.dumps(request), file=self._channel, flush=True)
@@ -85,7 +91,7 @@ class Program:
                     f"{self._errors.read()[-999:]}"
                 )
             if reply["status"] is None:
-                raise RuntimeError(f"{self.script} took {seconds} s")
+                raise RuntimeError(f"{self.script} took {limit:.1f} s")
             output, errors, result = (
                 Path(folder, name) for name in ("output", "errors", "result")
             )
@@ -94,10 +100,12 @@ class Program:
                 raise RuntimeError(
                     f"{self.script} ended with {reply['status']}:\n{said[-999:]}"
                 )
-            measured: dict[str, Any] = json.loads(result.read_text())
+            written = json.loads(result.read_text())
+            measured: dict[str, Any] = json.loads(written["found"])
+            spent = written["spent"] + reply["spent"]
             wall = time.perf_counter() - begin
-            away = min(measured["away"] + reply["away"], wall)
-            return {**measured, "away": away, "output": output.read_text()}
+            measured |= {"spent": spent, "wall": wall, "output": output.read_text()}
+            return measured
 
 
 def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> None:
@@ -108,27 +116,28 @@ def _end(channel: TextIO, process: subprocess.Popen[bytes], errors: TextIO) -> N
 
 
 def measure(
-    program: Program, report: Report, begin: float, output: str | None = None
+    program: Program, report: Report, budget: Budget, output: str | None = None
 ) -> None:
     """Fills in the gains of a report's findings, and drops findings without a gain, and
     those that change what is to stay the same; ``output``: of the recorded run.
 
-    Stops after three times the program's time plus 4 s since ``begin``, not counting
-    time in which children had no core. The most important findings are measured first;
-    the rest stays unmeasured.
+    A part of the budget compares values, replays have some seconds, pairs of runs the
+    rest. The most important findings are measured first; what is not has no gain.
     """
-    begin += _ask(program, report)
+    _ask(program, report, budget)
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
     wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share * f.part))
-    trials = Trials(program, begin)
+    replays = [f for f in every if f.replay is not None and f.patch is None]
+    kept = _OF_REPLAYS + _REPLAY * min(len(replays), 3) if replays else 0.0
+    trials = Trials(program, budget, kept)
     for turn in range(_PAIRS):
         if not trials.turn(wanted, is_reversed=bool(turn % 2)):
             break
     for finding in wanted:
         judge(finding, *trials.sides(finding))
     failed = trials.failed
-    replay([f for f in every if f.replay is not None and f.patch is None])
+    replay(replays, max(budget.left, kept))
     for finding in report.findings:
         if finding.pairs == 1 and not is_worth(finding):
             finding.measured_gain = None  # one pair may be disturbed by other programs
@@ -141,7 +150,8 @@ def measure(
         if f.measured_gain is not None or (id(f) in failed and f.patch is not None)
     ]
     useless = {id(f) for f in tried if not is_worth(f)}
-    if all(run["output"] == output for run in trials.plain):  # by the program alone
+    # By the program alone; of a part that was recorded, the first part.
+    if output is not None and _repeats(trials.plain, output, report.is_part):
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
     untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
@@ -155,14 +165,15 @@ def measure(
 class Trials:
     """Runs of the original and of patched programs, until there is no time: ``plain``,
     the original's, and ``failed``, by identity the findings whose patch does not run.
+    ``kept``: seconds of the budget that are for others.
     """
 
-    def __init__(self, program: Program, begin: float) -> None:
-        self._program, self._begin = program, begin
+    def __init__(self, program: Program, budget: Budget, kept: float = 0.0) -> None:
+        self._program, self._budget, self._kept = program, budget, kept
         self.plain: list[dict[str, Any]] = []
         self.failed: set[int] = set()
         self._pairs: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
-        self._shortest, self._longest, self._wall = float("inf"), 0.0, 0.0
+        self._longest = 0.0
 
     def turn(self, findings: Sequence[Finding], is_reversed: bool) -> bool:
         """A run of the original and of each patch whose gain is not certain yet, in the
@@ -200,47 +211,58 @@ class Trials:
         return is_narrow or id(finding) in self.failed
 
     def _left(self) -> float:
-        """Seconds until the end."""
-        end = self._begin + _TIMES * self._shortest + _BESIDES
-        return end - time.perf_counter()
+        """Seconds until the end, without those of replays."""
+        return self._budget.left - self._kept
 
     def _run_plain(self) -> None:
-        start = time.perf_counter()
         self.plain.append(self._program.run("time"))
-        self._wall, away = time.perf_counter() - start, self.plain[-1]["away"]
-        self._begin += away
-        self._shortest = min(self._shortest, self._wall - away)
-        self._longest = max(self._longest, self._wall - away)
+        spent = self.plain[-1]["spent"]
+        self._budget.spend(spent, self.plain[-1]["wall"])
+        self._budget.timed(spent)
+        self._longest = max(self._longest, spent)
 
     def _run_patched(self, finding: Finding) -> list[dict[str, Any]]:
         """One run; none if the patched program fails or takes longer."""
         patch = finding.patch
         assert patch is not None
         source = Path(patch.file).read_text(encoding="utf-8")
-        limit = _PATIENCE * max(self._left(), self._wall)
+        limit = self._budget.patience
         try:
             text = patch.apply(source)
             found = self._program.run("time", {patch.file: text}, limit)
         except RuntimeError:
             self.failed.add(id(finding))
+            self._budget.spend(self._longest)
             return []
-        self._begin += found["away"]
+        self._budget.spend(found["spent"], found["wall"])
         return [found]
 
 
-def _ask(program: Program, report: Report) -> float:
-    """Adds what the values of a program's expressions show; seconds without a core."""
+def _repeats(runs: Sequence[dict[str, Any]], output: str, is_part: bool) -> bool:
+    """Whether runs printed what the recorded one did."""
+    if is_part:
+        return all(run["output"].startswith(output) for run in runs)
+    return all(run["output"] == output for run in runs)
+
+
+def _ask(program: Program, report: Report, budget: Budget) -> None:
+    """Adds what the values of a program's expressions show."""
     from pellucid.diagnose.instrument import Probes
     from pellucid.diagnose.rules import all_answers
 
     if sum(question.share for question in report.questions) < _ASKED:
-        return 0.0
+        return
+    seconds = min(_OF_VALUES * budget.left, SECONDS)
+    if seconds < _LEAST:
+        report.failures = [*report.failures, "no values compared: there was no time"]
+        return
     probes = Probes([(one.file, one.line) for one in report.questions])
     try:
-        values = program.run("values", probes.texts)
+        values = program.run("values", probes.texts, budget.patience, seconds)
     except RuntimeError as error:
         report.failures = [*report.failures, f"no values compared: {error}"]
-        return 0.0
+        return
+    budget.spend(values["spent"], values["wall"])
     found = all_answers(probes.places, values, report.questions)
     fixed = {
         (one.patch.file, number)
@@ -251,7 +273,6 @@ def _ask(program: Program, report: Report) -> float:
     }
     report.findings += [one for one in found if (one.file, one.line) not in fixed]
     report.findings.sort(key=rank)
-    return float(values["away"])
 
 
 def rank(finding: Finding) -> float:
@@ -352,8 +373,12 @@ def not_mended(findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def replay(findings: list[Finding]) -> None:
-    """Fills in the gains of replacement expressions, in one child process."""
+def replay(findings: list[Finding], seconds: float) -> None:
+    """Fills in the gains of replacement expressions, in one child process; of those
+    with the greatest share if there is not the time for all.
+    """
+    count = int((seconds - _OF_REPLAYS) / _REPLAY)
+    findings = sorted(findings, key=lambda f: -f.share)[: max(count, 0)]
     if not findings:
         return
     wanted = [asdict(f.replay) for f in findings if f.replay is not None]

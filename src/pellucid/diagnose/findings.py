@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pellucid.diagnose.run_delay import run_delay
 from pellucid.diagnose.steps import as_json, shown_steps
 
 KINDS = (
@@ -161,7 +160,8 @@ class Finding:
 class Report:
     """The verdict: ``kind`` of the largest share, shares of the wall time that sum to
     1, findings by weight, ``options`` that are not faults and gained when measured;
-    ``failures``: rules that raised; ``questions``: what `experiments` asks first.
+    ``failures``: rules that raised or had no time; ``questions``: what `experiments`
+    asks first; ``is_part``: the program ended when its recording was full.
     """
 
     kind: str
@@ -178,6 +178,12 @@ class Report:
     steps: Sequence[Any] = ()
     failures: Sequence[str] = ()
     questions: list[Finding] = field(default_factory=list)
+    is_part: bool = False
+
+    @property
+    def own_seconds(self) -> float:
+        """In which the program had a core."""
+        return self.seconds * (1 - self.shares.get("away", 0.0))
 
     @property
     def calls_each(self) -> float:
@@ -189,7 +195,7 @@ class Report:
         parts = [f"{name} {share:.0%}" for name, share in _largest(self.shares)]
         lines = [
             f"{self.kind}-bound: {', '.join(parts)} of {self.seconds * 1e3:.1f} ms, "
-            f"{self.calls} calls"
+            f"{self.calls} calls" + (", then the recording was full" * self.is_part)
         ]
         shown = self.findings[:4]
         for number, finding in enumerate(shown, 1):
@@ -222,6 +228,7 @@ class Report:
             "shares": self.shares,
             "seconds": self.seconds,
             "calls": self.calls,
+            "is_part": self.is_part,
             "steps": as_json(self.steps),
             "machine": self.machine,
             "roof": self.roof,
@@ -240,7 +247,7 @@ class Report:
 
         data = pickle.dumps(replace(self, rows=list(self.rows)[:20]))
         encoded = base64.b64encode(data).decode()
-        return json.dumps({"report": encoded, "away": run_delay()})
+        return json.dumps({"report": encoded})
 
     @staticmethod
     def unpickled(text: str) -> Report:

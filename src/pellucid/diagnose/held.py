@@ -10,6 +10,7 @@ import gc
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -159,11 +160,18 @@ def double_arrays() -> tuple[int, int]:
     """
     most = 0, 0
     for container in gc.get_objects():
-        if type(container) in (list, deque):
+        if type(container) in (list, deque) and _holds_arrays(container):
             arrays = {id(a): a for item in tuple(container) for a in _arrays_in(item)}
             nbytes = sum(a.nbytes for a in arrays.values() if a.dtype == np.float64)
             most = max(most, (len(arrays), nbytes), key=lambda found: found[1])
     return most if most[1] else (0, 0)
+
+
+def _holds_arrays(container: Any) -> bool:
+    """Whether its first item is an array or holds one: those of a collection are
+    alike.
+    """
+    return any(True for item in islice(container, 1) for _ in _arrays_in(item))
 
 
 def _arrays_in(item: Any) -> Iterator[Any]:

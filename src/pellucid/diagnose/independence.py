@@ -117,9 +117,13 @@ def _is_total(
 
 
 def accumulates_items(loop: ast.AST) -> bool:
-    """Whether iterations add to items of a container, at indices of their own."""
+    """Whether iterations add to items of a container that the loop does not make, at
+    indices of their own.
+    """
+    made = _stored(loop) if isinstance(loop, ast.For) else set()
     for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        item = node.target if isinstance(node, ast.AugAssign) else None
+        if isinstance(item, ast.Subscript) and ast.unparse(item.value) not in made:
             return True
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             parts = ast.walk(node.value)

@@ -118,15 +118,17 @@ def computations(logs: list[Log], costs: CostCounter) -> list[Computation]:
     routes = _routes(fastest)[rows]
     keys = columns.name[rows], numbers[rows], places, routes
     _, groups = grouped(*keys)
-    listed = []
-    for group in groups:
+    listed: dict[int, Computation] = {}
+    # The longest first: there may be no time for all costs (`CostCounter`).
+    for place in np.argsort([-seconds[group].sum() for group in groups]).tolist():
+        group = groups[place]
         first = group[0]
         line = lines[places[first]] if places[first] >= 0 else None
         drivers = tuple(r for k, r in enumerate(ROUTES) if int(routes[first]) >> k & 1)
-        listed.append(
-            _computation(fastest, rows[group], seconds[group], line, drivers, costs)
+        listed[place] = _computation(
+            fastest, rows[group], seconds[group], line, drivers, costs
         )
-    return listed
+    return [listed[place] for place in range(len(groups))]
 
 
 def _durations(log: Log, rows: Array) -> Array:

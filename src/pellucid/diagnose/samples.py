@@ -13,12 +13,13 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from pellucid import _C
 from pellucid.diagnose.edits import enclosing, is_loop, statement_at
 from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.log import Line
@@ -29,14 +30,17 @@ _PERIOD = 0.004  # seconds of the CPU
 _BEHIND = 10_000  # nanoseconds after a call that the interrupt waited for
 _MOST = 0.5  # of the samples at a statement, for it to be the cause
 _LEAST = 5  # samples that show where time goes
+_FULL = 1 << 19  # events of the main thread: what is recorded is analysed in seconds
 
 
 class Samples:
     """From `start` to `stop`, samples of the main thread: ``moments`` in nanoseconds,
-    and ``stacks`` of the program's lines, the innermost first.
+    and ``stacks`` of the program's lines, the innermost first. ``at_full`` is called
+    once if the thread has recorded very many events.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_full: Callable[[], None] | None = None) -> None:
+        self._at_full = at_full
         self.moments: list[int] = []
         self.stacks: list[tuple[Place, ...]] = []
         self._known: dict[str, bool] = {}
@@ -65,10 +69,13 @@ class Samples:
             if file not in self._known:
                 is_user = Line(file, "", 0, 0).is_user
                 self._known[file] = is_user and "-packages/" not in file
-            if self._known[file]:
+            if self._known[file] and frame.f_lineno is not None:
                 places.append((file, frame.f_lineno))
             frame = frame.f_back
         self.stacks.append(tuple(places))
+        if self._at_full is not None and _C._timeline_size() > _FULL:
+            at_full, self._at_full = self._at_full, None
+            at_full()
 
     def part(self, file: str, node: ast.AST) -> float:
         """Of the samples, those with a frame inside of a node of a syntax tree."""

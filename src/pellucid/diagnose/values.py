@@ -17,9 +17,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-_SECONDS, _OWN_SECONDS = 3.0, 1.5  # CPU time since the first call; of fingerprints
+SECONDS = 4.5  # of the CPU since the first call, at the most
+_OWN = 1 / 3  # part of these for fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
 _ROWS = 1024  # of a table that may be larger than needed
+_LOOKED_AT, _LARGE = 3, 1 << 16  # calls; elements of a large matrix
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -30,7 +32,9 @@ class Answer:
     were, and ``sources`` of results by contents, ``objects`` by identity; ``rows`` of
     batches, and how many again; ``outer``: the expressions that it was a part of;
     ``has_numbers``: results were plain values;
-    ``kinds``: types of its inputs; ``parts``: seconds of each eighth of its calls.
+    ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
+    contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
+    ``parts``: seconds of each eighth of its calls.
     """
 
     calls: int = 0
@@ -46,6 +50,8 @@ class Answer:
     row_seconds: float = 0.0
     outer: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    distinct: list[int] = field(default_factory=list)
+    nonzero: list[float] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
 
 
@@ -67,16 +73,21 @@ class Enough(BaseException):
 
 
 class Values:
-    """Answers for each number; `again` is what the rewritten source calls."""
+    """Answers for each number; `again` is what the rewritten source calls, for some
+    seconds.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
         self.answers: dict[int, Answer] = {}
         self._seen: dict[int, set[Any]] = {}
         self._inputs: dict[int, set[Any]] = {}
+        self._each: dict[int, list[set[Any]]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
         self._running: list[int] = []
-        self._tensors: dict[int, tuple[Any, int, Any]] = {}
+        self._tensors: dict[int, tuple[Any, int, Any, int]] = {}
+        self._uniform = 0
         self.times: dict[int, list[float]] = {}
         self.rows = Rows()
         self._own = 0.0
@@ -102,11 +113,12 @@ class Values:
         begin = time.process_time()  # not the wall's: other programs have the cores
         if self._begin is None:
             self._begin = begin
-        if self._own > _OWN_SECONDS or begin - self._begin > _SECONDS:
+        spent = begin - self._begin
+        if self._own > _OWN * self._seconds or spent > self._seconds:
             raise Enough
         try:
             given = inputs()
-            source = tuple(self._fingerprint(value) for value in given)
+            source = tuple(self._source(value) for value in given)
         except Exception:  # a name that is not bound yet, or a property that fails
             given, source = (), (None,)
         owned, start = self._own, time.process_time()
@@ -131,6 +143,14 @@ class Values:
         inputs = self._inputs.setdefault(call.number, set())
         inputs.add(call.source)
         answer.inputs = len(inputs)
+        each = self._each.setdefault(call.number, [set() for _ in call.source])
+        for values, value in zip(each, call.source, strict=False):
+            values.add(value)
+        answer.distinct = [len(values) for values in each]
+        if answer.calls <= _LOOKED_AT:
+            parts = [_nonzero(value) for value in call.given]
+            known = answer.nonzero or parts
+            answer.nonzero = list(map(max, known, parts))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
         is_plain = _is_plain(call.result)
@@ -166,6 +186,16 @@ class Values:
         answer.rows += len(keys)
         answer.rows_again += again
         answer.row_seconds += call.took * again / max(len(keys), 1)
+
+    def _source(self, value: Any) -> Any:
+        """The fingerprint of an input. Another tensor with one value in all its places
+        is another input: masks and counts are equal by chance.
+        """
+        made = self._fingerprint(value)
+        known = self._tensors.get(id(value))
+        if known is None or known[0]() is not value or not known[3]:
+            return made
+        return made, known[3]
 
     def _fingerprint(self, value: Any, depth: int = _DEPTH) -> Any:
         """A hashable that is equal for equal contents; None if there is none."""
@@ -214,18 +244,37 @@ class Values:
         if known is not None and known[0]() is tensor and known[1] == version >= 0:
             return known[2]
         try:
-            array = tensor.detach().numpy(force=True)
+            arrays = [part.numpy(force=True) for part in _parts(tensor.detach())]
         except (RuntimeError, TypeError):  # a dtype or layout that NumPy lacks
             return None
-        made = (
-            "tensor",
-            tensor.requires_grad,
-            array.shape,
-            str(array.dtype),
-            _hashed(array),
-        )
-        self._tensors[id(tensor)] = weakref.ref(tensor), version, made
+        own = tuple((a.shape, str(a.dtype), _hashed(a)) for a in arrays)
+        made = "tensor", tensor.requires_grad, tuple(tensor.shape), own
+        self._uniform += 1
+        number = self._uniform if all(map(_is_uniform, arrays)) else 0
+        self._tensors[id(tensor)] = weakref.ref(tensor), version, made, number
         return made
+
+
+def _parts(tensor: Any) -> list[Any]:
+    """The strided tensors that a tensor consists of: a sparse one's indices, values."""
+    import pellucid as torch
+
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout == torch.sparse_csr:
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    return [tensor]
+
+
+def _nonzero(value: Any) -> float:
+    """The part of a large matrix that is not zero; 1 of others."""
+    import pellucid as torch
+
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return 1.0
+    if value.dim() != 2 or value.numel() < _LARGE:
+        return 1.0
+    return float(value.detach().count_nonzero()) / value.numel()
 
 
 def _is_plain(result: Any) -> bool:
@@ -243,6 +292,13 @@ def _hashed(array: Any) -> int:
     if array.dtype == object:
         return id(array)
     return zlib.crc32(np.ascontiguousarray(array).tobytes())
+
+
+def _is_uniform(array: Any) -> bool:
+    """Whether all elements, of several, are equal."""
+    if array.size < 2 or array.flat[0] != array.flat[-1]:
+        return False
+    return bool((array == array.flat[0]).all())
 
 
 def _holds_values(result: Any) -> bool:

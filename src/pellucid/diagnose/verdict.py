@@ -30,6 +30,7 @@ from pellucid.diagnose.held import (
     old_graphs,
 )
 from pellucid.diagnose.imports import Imports
+from pellucid.diagnose.leaving import Leaving
 from pellucid.diagnose.machine import Machine, machine
 from pellucid.diagnose.recording import Computation, computations
 from pellucid.diagnose.roofline import bound_of, roofline_of
@@ -51,6 +52,7 @@ CATEGORIES = (
 )
 # A call that takes less is overhead if its cost is unknown, or small beside it.
 _SHORT, _SMALL = 5e-6, 0.25
+_COSTS = 2.0  # seconds in which costs are derived, the longest calls' first
 
 
 @dataclass
@@ -88,6 +90,8 @@ class Facts:
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
     first_time: float = 0.0  # seconds, with what of them was away
+    is_part: bool = False  # of the program: its recording was full
+    costs_missing: int = 0  # kinds of calls for which there was no time
 
     def share_of(self, seconds: float) -> float:
         """A part of the time that was not spent on what is needed once, at most all of
@@ -199,19 +203,30 @@ class Facts:
                     yield file, number, text.rstrip("\n")
 
 
-class Recording:
-    """A session that also reads the clocks of the thread."""
+class Full(BaseException):
+    """Ends a program of which enough is recorded."""
 
-    def __init__(self) -> None:
+
+class Recording:
+    """A session that also reads the clocks of the thread; ``files``: the program's
+    own. With ``leaving``, of a whole program, very many events end it: what it holds is
+    looked up there, then it raises `Full`.
+    """
+
+    def __init__(
+        self, files: Sequence[str] = (), leaving: Leaving | None = None
+    ) -> None:
         machine()  # before the clock
-        self._costs = CostCounter()
+        self._files, self._leaving = files, leaving
+        self._facts: Facts | None = None
+        self._costs = CostCounter(_COSTS)
         self._session = Session(WATCH)
         self._compilations = compilations()
         self._imports = Imports()
         self._training = Training()
         self._batches = Batches()
         self._sleeping = Sleeping()
-        self._samples = Samples()
+        self._samples = Samples(None if leaving is None else self._end)
 
     def start(self) -> None:
         """Starts recording."""
@@ -223,9 +238,22 @@ class Recording:
         self._session.start()
         self._clock = Clock()
         self._samples.start()
+        if self._leaving is not None:
+            self._leaving.start()
 
-    def stop(self, files: Sequence[str] = ()) -> Facts:
-        """What the rules need; ``files``: the program's own."""
+    def _end(self) -> None:
+        self.stop().is_part = True
+        raise Full
+
+    def stop(self) -> Facts:
+        """What the rules need."""
+        if self._facts is None:
+            self._facts = self._stopped()
+        return self._facts
+
+    def _stopped(self) -> Facts:
+        if self._leaving is not None:
+            self._leaving.stop()
         self._samples.stop()
         _, without_core, asleep = self._clock.read()
         log = self._session.stop()
@@ -234,7 +262,7 @@ class Recording:
         self._training.stop()
         self._batches.stop()
         self._sleeping.stop()
-        settings = settings_now(files, self._made, log, self._training)
+        settings = settings_now(self._files, self._made, log, self._training)
         settings |= {"padded": self._batches.padded, "rows": self._batches.rows}
         settings |= {"imports": self._imports, "samples": self._samples}
         idle = asleep, without_core
@@ -298,6 +326,7 @@ def facts_of(
     return Facts(
         *(log, wall, divided, by_line, items, roof, settings, stacks, pieces),
         *(data, steps, once),
+        costs_missing=costs.missing,
     )
 
 
@@ -418,6 +447,8 @@ def report_of(facts: Facts) -> Report:
     from pellucid.diagnose.rules import all_findings
 
     every, failures = all_findings(facts)
+    if facts.costs_missing:
+        failures.append(f"{facts.costs_missing} kinds of calls: no time for their cost")
     findings = [finding for finding in every if not finding.is_question]
     places: dict[tuple[str, int, str, bool], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
@@ -443,6 +474,7 @@ def report_of(facts: Facts) -> Report:
         options=[entry for entry in places.values() if entry.is_option],
         rows=roofs.rows,
         steps=facts.steps,
+        is_part=facts.is_part,
         failures=failures,
         questions=[finding for finding in every if finding.is_question],
     )

@@ -26,6 +26,7 @@ def find(facts: Facts) -> list[Finding]:
                 share=share,
                 patch=_patch(file, number),
                 keeps_output=True,
+                is_certain=True,
             )
         )
     return findings

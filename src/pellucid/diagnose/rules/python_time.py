@@ -13,6 +13,7 @@ from pellucid.diagnose.edits import enclosing, statement_at, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.samples import hottest
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.columns import grouped
 from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
 
@@ -24,6 +25,7 @@ _OTHERS = "torch.save", "torch.load", "Tensor.__repr__", LOADER
 _LOOPS = ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
 _WORK = _LOOPS | ast.For | ast.Call
 _ONCE = "do it once, before the loop, and keep tensors; or in workers of a DataLoader"
+_SEARCHED = "look it up in a dict or a set: a list is searched from its beginning"
 _BY_ITEMS = "compute with the whole array or tensor, not item by item; or do it once"
 
 
@@ -51,7 +53,7 @@ def find(facts: Facts) -> list[Finding]:
                     kind="overhead",
                     evidence=f"{share:.0%} of the time is Python's own, here and in "
                     f"the next lines, {counts[file, number]} times",
-                    fix=_BY_ITEMS if _goes_over_items(file, number) else _ONCE,
+                    fix=_fix(file, number),
                     share=share,
                 )
             )
@@ -71,12 +73,13 @@ class _Gap:
     lengths: list[float]
 
 
-def _goes_over_items(file: str, number: int) -> bool:
-    """Whether the statement at a line is a comprehension, or in a loop of its own."""
+def _fix(file: str, number: int) -> str:
+    """Of a search in a sequence, of a comprehension, or of other statements."""
     statement = statement_at(file, number)
-    return statement is not None and any(
-        isinstance(node, _LOOPS) for node in ast.walk(statement)
-    )
+    nodes = list(ast.walk(statement)) if statement is not None else []
+    if any(isinstance(node, ast.Attribute) and node.attr == "index" for node in nodes):
+        return _SEARCHED
+    return _BY_ITEMS if any(isinstance(node, _LOOPS) for node in nodes) else _ONCE
 
 
 def _gaps(facts: Facts) -> Iterator[_Gap]:
@@ -92,19 +95,15 @@ def _gaps(facts: Facts) -> Iterator[_Gap]:
     calls = columns.rows_of(Kind.CALL)
     calls = calls[columns.parent[calls] < 0]
     before = calls[np.maximum(np.searchsorted(calls, rows) - 1, 0)]
-    groups: dict[tuple[int, int, int], list[tuple[int, float]]] = defaultdict(list)
-    keys = zip(
-        *(columns.line[before].tolist(), columns.line[rows].tolist()),
-        columns.name[rows].tolist(),
-        strict=True,
-    )
-    for key, *gap in zip(keys, rows.tolist(), lengths.tolist(), strict=True):
-        groups[key].append((gap[0], gap[1]))
-    for (first, second, _), own in groups.items():
-        behind, gaps = [row for row, _ in own], [length for _, length in own]
+    keys = columns.line[before], columns.line[rows], columns.name[rows]
+    for own in grouped(*keys)[1]:
+        behind, gaps = rows[own].tolist(), lengths[own].tolist()
         if len(gaps) < _COUNT or np.quantile(gaps, 1 - _MOST) < _LONG:
             continue
-        previous, line = facts.log.user_line(first), facts.log.user_line(second)
+        first, second = before[own[0]], rows[own[0]]
+        previous, line = (
+            facts.log.user_line(int(columns.line[row])) for row in (first, second)
+        )
         if line is None or not _scopes(line.file, line.number):
             continue
         is_same = previous is not None and previous.file == line.file

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Sequence
 
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
 from pellucid.diagnose.rules import parameter_loops
-from pellucid.diagnose.stacks import Inside
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.storages import LOADER
 
@@ -51,8 +51,11 @@ def find(facts: Facts) -> list[Finding]:
         ]
         for loop, chains in large:
             inner = [(other, c) for other, c in large if other is not loop]
-            if not any(_is_most(facts, file, (loop, chains), one) for one in inner):
-                findings.append(_finding(facts, file, loop, facts.stacks.of(chains)))
+            if any(_is_most(facts, file, (loop, chains), one) for one in inner):
+                continue
+            within = {c for _, own in inner if set(own) < set(chains) for c in own}
+            if not within or _is_large(facts, [c for c in chains if c not in within]):
+                findings.append(_finding(facts, file, loop, chains))
     return findings
 
 
@@ -100,20 +103,35 @@ def _depth(facts: Facts, file: str, chains: Sequence[int], loop: ast.AST) -> int
     return next(k for k, frame in enumerate(frames) if frame in lines)
 
 
-def _finding(facts: Facts, file: str, loop: ast.AST, inside: Inside) -> Finding:
+def _finding(facts: Facts, file: str, loop: ast.AST, chains: Sequence[int]) -> Finding:
+    inside = facts.stacks.of(chains)
     places = _lines(file, loop) & facts.lines.keys()
     behind = sum(facts.backward.get(place, 0.0) for place in places)
     share = facts.share_of(inside.total + behind)
-    own = [facts.lines[place] for place in places]
-    line = max(own, key=lambda entry: entry.total).line.number if own else loop.lineno  # type: ignore[attr-defined]
     return Finding.at(
         file,
-        line,
+        _heaviest(facts, file, loop, chains),
         kind="overhead",
         evidence=f"{share:.0%} of the time: {inside.calls} small calls, and no "
         "iteration needs another's result",
-        fix="add all items at once: index_add_, bincount, scatter_reduce"
-        if accumulates_items(loop)
-        else "compute whole tensors at once: a batch dimension instead of the loop",
+        fix=_fix(loop),
         share=share,
     )
+
+
+def _heaviest(facts: Facts, file: str, loop: ast.AST, chains: Sequence[int]) -> int:
+    """The line of the loop that takes longest, with what it calls."""
+    lines, seconds = _lines(file, loop), facts.stacks.seconds.sum(axis=1)
+    times: dict[int, float] = defaultdict(float)
+    for chain in chains:
+        inside = [n for name, n in facts.stacks.frames[chain] if (name, n) in lines]
+        times[inside[-1]] += float(seconds[chain])
+    return max(times, key=lambda line: times[line])
+
+
+def _fix(loop: ast.AST) -> str:
+    if accumulates_items(loop):
+        return "add all items at once: index_add_, bincount, scatter_reduce"
+    if isinstance(loop, ast.ListComp) and isinstance(loop.elt, ast.Subscript):
+        return "keep all items in one tensor, and index it with a tensor of places"
+    return "compute whole tensors at once: a batch dimension instead of the loop"

@@ -45,19 +45,20 @@ class Columns:
         # An event that was written late, as those of collections are, follows its
         # thread's events, so that parents come first.
         written = [np.maximum.accumulate(one["begin"]) for one in tables]
-        order = np.argsort(
-            np.concatenate([table["begin"][:0], *written]), kind="stable"
-        )
-        row_of = np.empty(len(table), np.int64)
-        row_of[order] = np.arange(len(table))
-        self._facts = facts
-        table, self.thread = table[order], thread[order]
+        moments = np.concatenate([table["begin"][:0], *written])
+        row_of = np.arange(len(table))
+        if (moments[1:] < moments[:-1]).any():  # several threads
+            order = np.argsort(moments, kind="stable")
+            row_of[order] = np.arange(len(table))
+            table, thread = table[order], thread[order]
+        self._facts, self.thread = facts, thread
         first_tick, start, rate = clock
 
-        def moments(ticks: Array) -> Array:
+        def nanoseconds(ticks: Array) -> Array:
             return start + (ticks.astype(np.int64) - first_tick) * rate
 
-        self.begin, self.end = moments(table["begin"]), moments(table["end"])
+        self.begin = nanoseconds(table["begin"])
+        self.end = nanoseconds(table["end"])
         self.kind, self.flags, self.detail = (
             table[field].copy() for field in ("kind", "flags", "detail")
         )
@@ -119,13 +120,15 @@ class Columns:
         known: dict[bytes, int] = {}
         for thread, data in enumerate(self._facts):
             rows = np.flatnonzero((self.facts > 0) & (self.thread == thread))
-            places = self.facts[rows].astype(np.int64)
+            places, inverse = np.unique(self.facts[rows], return_inverse=True)
+            places = places.astype(np.int64)
             counts = np.frombuffer(data, np.uint64)[places].astype(np.int64)
             begins, ends = (places + 1) * _WORD, (places + counts) * _WORD
-            numbers[rows] = [
+            own = [
                 known.setdefault(data[begin:end], len(known))
                 for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
             ]
+            numbers[rows] = np.array(own, np.int64)[inverse]
         return numbers, list(known)
 
 

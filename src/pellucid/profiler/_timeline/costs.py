@@ -9,10 +9,12 @@ have no cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pellucid.profiler._timeline.facts import TensorFacts
 from pellucid.profiler._timeline.log import Event, Kind, Log
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
 # Multiplications of Winograd's filtering for each of the window's
 # (``codegen/schedules/winograd.py``).
 _WINOGRAD = Fraction(16, 36)
+Found = TypeVar("Found")
 # No declaration takes such arguments.
 _UNKNOWN = (NotImplementedError, TypeError, ValueError, KeyError, RuntimeError)
 
 
 class CostCounter:
-    """Counts calls; those with the same arguments once."""
+    """Counts calls; those with the same arguments once. After some ``seconds`` of
+    deriving, other costs are not known: ``missing`` of them.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
         import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 
+        self._left, self.missing = seconds, 0
         self._known: dict[Any, Cost | None] = {}
         self._run: dict[Any, list[Any] | None] = {}
         self._lowered: dict[Any, Any] = {}  # of ops by key, which many sizes share
@@ -65,10 +71,7 @@ class CostCounter:
             return None
         key = self._key(name, arguments)
         if key not in self._known:
-            try:
-                self._known[key] = _cost(name, arguments)
-            except _UNKNOWN:
-                self._known[key] = None
+            self._known[key] = self._derived(lambda: _cost(name, arguments))
         return self._known[key]
 
     def copies(self, name: str, arguments: Sequence[Any]) -> bool:
@@ -77,10 +80,8 @@ class CostCounter:
         """
         key = self._key(name, arguments)
         if key not in self._copies:
-            try:
-                self._copies[key] = _is_copy(op_of(name, arguments))
-            except _UNKNOWN:
-                self._copies[key] = False
+            found = self._derived(lambda: _is_copy(op_of(name, arguments)))
+            self._copies[key] = bool(found)
         return self._copies[key]
 
     def steps_of(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
@@ -89,11 +90,21 @@ class CostCounter:
             return None
         key = self._key(name, arguments)
         if key not in self._run:
-            try:
-                self._run[key] = self._steps(name, arguments)
-            except _UNKNOWN:
-                self._run[key] = None
+            self._run[key] = self._derived(lambda: self._steps(name, arguments))
         return self._run[key]
+
+    def _derived(self, derive: Callable[[], Found | None]) -> Found | None:
+        """What ``derive`` gives, None where that is not known or there is no time."""
+        if self._left <= 0:
+            self.missing += 1
+            return None
+        begin = time.thread_time()
+        try:
+            return derive()
+        except _UNKNOWN:
+            return None
+        finally:
+            self._left -= time.thread_time() - begin
 
     def _steps(self, name: str, arguments: Sequence[Any]) -> list[StepCost] | None:
         from pellucid_compiler.lower.plan_cost import StepCost, plan_cost
