@@ -137,7 +137,7 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
       raise(ErrorKind::Type, "only memory of the CPU can be shared, not of device %s: use cpu() first",
             device_name(tensor.device).c_str());
     if (tensor.keys.has(Key::Sparse))
-      raise(ErrorKind::Type, "a sparse tensor is no NumPy array: convert it first, with to_dense()");
+      raise(ErrorKind::Type, "a sparse tensor is not a NumPy array: convert it first, with to_dense()");
     if (!format_of(tensor.dtype))
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());

@@ -245,7 +245,7 @@ API = {
     "serialization": {"serialization/_format", "utils/serialization"},
     "serialization/_format": {
         *("ao/_quantized", "nested/_ops", "nn", "sparse/_ops", "storage"),
-        *("utils/serialization",),
+        *("overrides", "utils/serialization"),
     },
     "safetensors": set(),
     "hub": {"_functions", "serialization"},

@@ -231,7 +231,7 @@ def _rebuild_wrapper(
     """A wrapper subclass, whose attributes hold the tensors that it wraps."""
     kind = known_function(kind)
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise pickle.UnpicklingError(f"{kind!r:.100} is no class of tensors")
+        raise pickle.UnpicklingError(f"{kind!r:.100} is not a class of tensors")
     made: Tensor = Tensor._make_wrapper_subclass(
         kind,
         size,
