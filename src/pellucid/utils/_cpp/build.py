@@ -126,7 +126,7 @@ def built(
                 "run them on. Give C++ sources"
             )
     words = command(name, sources, Path("-"), cflags, ldflags, includes)
-    known = _contents(sources, [*includes, *include_folders()])
+    known = _contents(sources, [*includes, include_folders()[0]])
     digest = hashlib.sha256("\0".join(words).encode() + known).hexdigest()[:16]
     target = folder / f"{name}_{digest}.so"
     if target.exists():
