@@ -23,7 +23,7 @@ STANDARD = "-std=c++17"
 
 
 def include_folders() -> list[str]:
-    """The include folders of ``torch/extension.h``."""
+    """The include folders of PyTorch's headers."""
     shipped = Path(pellucid.__file__).parent / "include"
     return [str(shipped), str(generated())]
 

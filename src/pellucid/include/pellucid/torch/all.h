@@ -1,4 +1,4 @@
-// All that torch/extension.h offers.
+// All that any header of PyTorch's offers here.
 #pragma once
 
 #include <algorithm>
