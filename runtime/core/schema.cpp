@@ -10,6 +10,9 @@
 namespace pellucid {
 namespace {
 
+// The first word of the types of classes that C++ libraries register.
+constexpr std::string_view kClassWord = "__torch__";
+
 class Parser : private SchemaReader {
  public:
   explicit Parser(std::string_view text) : SchemaReader(text) { schema_.text = std::string(text); }
@@ -29,12 +32,16 @@ class Parser : private SchemaReader {
  private:
   uint32_t here() const { return static_cast<uint32_t>(position()); }
 
-  // "Tensor", "Dict(Tensor, Tensor)".
+  // "Tensor", "Dict(str, Tensor)", "__torch__.torch.classes.my.Stack".
   std::string_view type_word() {
     const size_t start = position();
     if (word() == "Dict" && peek() == '(') {
       while (!at_end() && peek() != ')') take();
       expect(')');
+    }
+    while (since(start).starts_with(kClassWord) && peek() == '.') {
+      take();
+      word();
     }
     return since(start);
   }
@@ -126,7 +133,8 @@ class Parser : private SchemaReader {
   ArgType scalar_type(std::string_view base) {
     const auto found = std::ranges::find(kArgTypes, base, &ArgTypeFacts::text);
     if (found != std::end(kArgTypes)) return static_cast<ArgType>(found - std::begin(kArgTypes));
-    if (std::ranges::find(kObjectWords, base) == std::end(kObjectWords))
+    if (std::ranges::find(kObjectWords, base) == std::end(kObjectWords) && !base.starts_with("Dict(") &&
+        !base.starts_with(kClassWord))
       fail_at(position() - base.size(), "expected a type, such as Tensor, int, float[] or ScalarType?");
     return ArgType::Object;
   }

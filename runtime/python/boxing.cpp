@@ -18,15 +18,6 @@ PyObject* list_of(uint32_t length, Item&& item) {
   return list.leak();
 }
 
-PyObject* generator_object(void* generator) {
-  if (!generator) return none();
-  Object object = own(generator_type.tp_alloc(&generator_type, 0));
-  auto* shared = static_cast<Generator*>(generator);
-  if (shared != &default_generator()) shared->retain();
-  reinterpret_cast<GeneratorObject*>(object.get())->generator = shared;
-  return object.leak();
-}
-
 [[noreturn]] void raise_wrong_result(const OpCall& call, const char* expected, PyObject* returned) {
   raise(ErrorKind::Type, "the Python kernel of %s must return %s, not %s", call.op->qualified_name.c_str(), expected,
         Py_TYPE(returned)->tp_name);
@@ -109,7 +100,7 @@ PyObject* value_object(const Value& value) {
     case Tag::Layout: return new_reference(layout_object(static_cast<Layout>(value.integer)));
     case Tag::MemoryFormat: return new_reference(memory_format_object(static_cast<MemoryFormat>(value.integer)));
     case Tag::String: return checked(PyUnicode_FromStringAndSize(value.string, value.length));
-    case Tag::Generator: return generator_object(value.object);
+    case Tag::Generator: return value.object ? generator_object(*static_cast<Generator*>(value.object)) : none();
     case Tag::Object: return new_reference(static_cast<PyObject*>(value.object));
   }
   return none();

@@ -117,6 +117,13 @@ PyGetSetDef attributes[] = {{"device", get_device, nullptr, nullptr, nullptr}, {
 
 }  // namespace
 
+PyObject* generator_object(Generator& generator) {
+  Object object = own(generator_type.tp_alloc(&generator_type, 0));
+  if (&generator != &default_generator()) generator.retain();
+  reinterpret_cast<GeneratorObject*>(object.get())->generator = &generator;
+  return object.leak();
+}
+
 void add_generator(PyObject* module) {
   generator_type.tp_name = "pellucid._C.Generator";
   generator_type.tp_doc = "Generator(device='cpu'): a stream of random numbers.";

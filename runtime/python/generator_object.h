@@ -15,6 +15,9 @@ struct GeneratorObject {
 inline bool is_generator(PyObject* object) { return PyObject_TypeCheck(object, &generator_type); }
 inline Generator* generator_of(PyObject* object) { return reinterpret_cast<GeneratorObject*>(object)->generator; }
 
+// A new reference to a Python object that shares the generator.
+PyObject* generator_object(Generator& generator);
+
 void add_generator(PyObject* module);
 
 }  // namespace pellucid::python

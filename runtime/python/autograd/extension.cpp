@@ -1,6 +1,8 @@
 // The table of C functions behind pellucid/extension.h, and the node of a function written there.
 #include "pellucid/extension.h"
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "autograd/anomaly.h"
@@ -9,20 +11,27 @@
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
+#include "core/inline_vector.h"
 #include "core/owned_results.h"
+#include "core/thread_pool.h"
 #include "core/thread_state.h"
 #include "python/autograd/autograd.h"
+#include "python/autograd/function_output.h"
 #include "python/extension_device.h"
+#include "python/generator_object.h"
 #include "python/types.h"
 
 namespace pellucid::python {
 namespace {
 
 using extension::Backward;
+using extension::GeneratorHandle;
 using extension::TensorHandle;
 
 TensorImpl* tensor_of_handle(TensorHandle* handle) { return reinterpret_cast<TensorImpl*>(handle); }
 TensorHandle* handle_of(TensorImpl* tensor) { return reinterpret_cast<TensorHandle*>(tensor); }
+Generator& generator_of_handle(GeneratorHandle* handle) { return *reinterpret_cast<Generator*>(handle); }
+GeneratorHandle* handle_of(Generator* generator) { return reinterpret_cast<GeneratorHandle*>(generator); }
 
 // ------------------------------------------------------------------------------------- the node
 
@@ -53,7 +62,7 @@ struct ExtensionNode final : Node {
     num_edges = static_cast<uint32_t>(own_edges.size());
   }
 
-  void add_outputs(std::span<TensorHandle* const> outputs) {
+  void add_outputs(std::span<TensorHandle*> outputs) {
     for (TensorHandle* handle : outputs) {
       const TensorImpl& output = *tensor_of_handle(handle);
       sizes.emplace_back(output.shape().begin(), output.shape().end());
@@ -95,12 +104,14 @@ struct ExtensionNode final : Node {
       given.push_back(handle_of(owned.back().get()));
     }
     for (size_t i = 0; i < grads_in.size(); ++i) {
-      if (!grads_in[i]) grads_in[i] = zeros(infos[i]);
+      if (!grads_in[i] && backward.materialize) grads_in[i] = zeros(infos[i]);
       grads.push_back(handle_of(grads_in[i].get()));
     }
+    InlineVector<bool, 8> needed;
+    for (const Edge& edge : own_edges) needed.push_back(static_cast<bool>(edge.node));
     char message[512] = "";
     const int status = backward.run(backward.state, given.data(), given.size(), grads.data(), grads.size(),
-                                    results.data(), results.size(), message, sizeof message);
+                                    results.data(), results.size(), needed.begin(), message, sizeof message);
     for (size_t i = 0; i < results.size(); ++i) grads_out[i] = Tensor::adopt(tensor_of_handle(results[i]));
     if (status) raise(ErrorKind::Runtime, "%s", message);
   }
@@ -194,6 +205,14 @@ Value value_of(const extension::Argument& argument) {
     case Given::Layout: return tagged(Tag::Layout, argument.integer);
     case Given::MemoryFormat: return tagged(Tag::MemoryFormat, argument.integer);
     case Given::Device: return tagged(Tag::Device, argument.integer);
+    case Given::Generator:
+      value.tag = Tag::Generator;
+      value.object = argument.generator;
+      return value;
+    case Given::Complex:
+      value.tag = Tag::Complex;
+      value.complex = reinterpret_cast<const Complex*>(argument.numbers);
+      return value;
   }
   return {};
 }
@@ -290,8 +309,8 @@ PyObject* dtype_to_python(int32_t code) {
 
 bool set_grad_mode(bool enabled) { return std::exchange(thread_state.grad_mode, enabled); }
 
-int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle* const* outputs,
-           size_t num_outputs, TensorHandle* const* saved, size_t num_saved) {
+int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle** outputs,
+           const uint8_t* marks, size_t num_outputs, TensorHandle* const* saved, size_t num_saved) {
   return status_of([&] {
     auto* node = new ExtensionNode(backward);
     const Ref<Node> owner = Ref<Node>::adopt(node);
@@ -301,19 +320,29 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
       node->add_input(input);
       needed |= input && requires_grad(*input);
     }
+    for (size_t i = 0; i < num_outputs; ++i)
+      if (marks[i] & extension::kWrittenInPlace) tensor_of_handle(outputs[i])->bump_version();
     if (!needed || !thread_state.grad_mode) return;
     node->add_outputs({outputs, num_outputs});
     for (size_t i = 0; i < num_outputs; ++i) {
       TensorImpl& output = *tensor_of_handle(outputs[i]);
-      if (requires_grad(output))
-        raise(ErrorKind::Runtime, "%s: forward returned an input or a view of one; return a clone", backward.name);
-      if (is_differentiable(output.dtype)) set_history(output, owner, static_cast<uint32_t>(i));
+      const auto input = std::find(inputs, inputs + num_inputs, outputs[i]);
+      const FunctionOutput facts{
+          .number = static_cast<uint32_t>(i),
+          .argument = static_cast<uint32_t>(input - inputs),
+          .is_argument = input != inputs + num_inputs,
+          .written = (marks[i] & extension::kWrittenInPlace) != 0,
+          .differentiable = is_differentiable(output.dtype) && !(marks[i] & extension::kNotDifferentiable),
+          .single = num_outputs == 1};
+      outputs[i] = handle_of(give_history(output, owner, facts).leak());
+      Tensor::adopt(&output);
     }
     for (size_t i = 0; i < num_saved; ++i) {
       TensorImpl* tensor = tensor_of_handle(saved[i]);
       int32_t output = -1;
       for (size_t k = 0; k < num_outputs; ++k)
-        if (saved[i] == outputs[k]) output = static_cast<int32_t>(k);
+        if (saved[i] == outputs[k] && tensor->autograd && tensor->autograd->grad_fn.get() == node)
+          output = static_cast<int32_t>(k);
       node->saved.push_back(
           {output < 0 ? Tensor::share(tensor) : detach(*tensor), tensor ? tensor->version().load() : 0, output});
     }
@@ -323,6 +352,83 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
 
 int add_device(const extension::DeviceTable* device) {
   return status_of([&] { add_extension_device(*device); });
+}
+
+// ------------------------------------------------------------------ foreign memory, keys, threads, generators
+
+struct ForeignMemory {
+  void (*free)(void*);
+  void* context;
+};
+
+int from_blob(void* data, const int64_t* sizes, const int64_t* strides, size_t dims, int32_t dtype,
+              void (*free)(void* context), void* context, TensorHandle** result) {
+  return status_of([&] {
+    std::vector<int64_t> row_major(dims);
+    int64_t step = 1, reach = 0;
+    bool empty = false;
+    for (size_t d = dims; d-- > 0;) {
+      if (sizes[d] < 0)
+        raise(ErrorKind::Runtime, "from_blob: the size %lld is negative", static_cast<long long>(sizes[d]));
+      row_major[d] = step;
+      step *= std::max<int64_t>(sizes[d], 1);
+      empty |= sizes[d] == 0;
+    }
+    if (!strides) strides = row_major.data();
+    for (size_t d = 0; d < dims && !empty; ++d) reach += (sizes[d] - 1) * strides[d];
+    const DType type = static_cast<DType>(dtype);
+    const size_t nbytes = empty ? 0 : static_cast<size_t>(reach + 1) * item_size(type);
+    const auto release_memory = [](Storage* storage) {
+      const std::unique_ptr<ForeignMemory> memory(static_cast<ForeignMemory*>(storage->context));
+      if (memory->free) memory->free(memory->context);
+    };
+    const Ref<Storage> storage = wrap_storage(data, nbytes, release_memory, new ForeignMemory{free, context});
+    let_escape(*storage);
+    *result = handle_of(pellucid::tensor_of(*storage, {sizes, dims}, {strides, dims}, 0, type).leak());
+  });
+}
+
+uint64_t include(uint64_t keys) { return std::exchange(thread_state.include, KeySet::from_bits(keys)).bits(); }
+
+uint64_t keys_named(const char* name) {
+  const NamedKey* named = find_key(name);
+  if (!named || !named->key) return 0;
+  return KeySet(*named->key).bits();
+}
+
+int32_t give_num_threads() { return num_threads(); }
+
+int parallel(int64_t num_blocks, void (*body)(void* context, int64_t block), void* context) {
+  return status_of([&] { parallel_blocks(num_blocks, [&](int64_t block) { body(context, block); }); });
+}
+
+int generator_from_python(PyObject* object, GeneratorHandle** result) {
+  return status_of([&] {
+    if (!is_generator(object)) raise(ErrorKind::Type, "expected a Generator, not %s", Py_TYPE(object)->tp_name);
+    *result = handle_of(Ref<Generator>::share(generator_of(object)).leak());
+  });
+}
+PyObject* generator_to_python(GeneratorHandle* handle) {
+  return guarded([&] { return generator_object(generator_of_handle(handle)); });
+}
+GeneratorHandle* new_generator(uint64_t seed) { return handle_of(new Generator(seed)); }
+GeneratorHandle* give_default_generator() { return handle_of(Ref<Generator>::share(&default_generator()).leak()); }
+void count_generator(GeneratorHandle* handle, bool up) {
+  if (up) generator_of_handle(handle).retain();
+  else Ref<Generator>::adopt(&generator_of_handle(handle));
+}
+void* generator_mutex(GeneratorHandle* handle) { return &generator_of_handle(handle).mutex; }
+uint64_t random_word(GeneratorHandle* handle, int32_t bits) {
+  Generator& generator = generator_of_handle(handle);
+  return bits == 32 ? generator.random32_locked() : generator.random64_locked();
+}
+double random_normal(GeneratorHandle* handle, double mean, double deviation) {
+  return generator_of_handle(handle).normal_locked(mean, deviation);
+}
+uint64_t generator_seed(GeneratorHandle* handle, const uint64_t* seed) {
+  Generator& generator = generator_of_handle(handle);
+  if (seed) generator.manual_seed(*seed);
+  return generator.initial_seed();
 }
 
 constexpr extension::Table functions{extension::kVersion,
@@ -344,7 +450,21 @@ constexpr extension::Table functions{extension::kVersion,
                                      dtype_from_python,
                                      dtype_to_python,
                                      add_device,
-                                     extension_kernel_text};
+                                     extension_kernel_text,
+                                     from_blob,
+                                     include,
+                                     keys_named,
+                                     give_num_threads,
+                                     parallel,
+                                     generator_from_python,
+                                     generator_to_python,
+                                     new_generator,
+                                     give_default_generator,
+                                     count_generator,
+                                     generator_mutex,
+                                     random_word,
+                                     random_normal,
+                                     generator_seed};
 
 }  // namespace
 

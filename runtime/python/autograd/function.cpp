@@ -3,6 +3,7 @@
 
 #include "autograd/anomaly.h"
 #include "python/autograd/function_node.h"
+#include "python/autograd/function_output.h"
 #include "python/autograd/saved.h"
 #include "python/boundary.h"
 // needs Python.h first
@@ -107,38 +108,18 @@ bool Application::is_argument(const TensorImpl& tensor) const {
 
 Tensor Application::give_history(TensorImpl& output, uint32_t number, bool single) {
   const auto* function = as_function(context_.get());
-  const bool argument = is_argument(output), dirty = contains(function->dirty, output);
-  const bool differentiable =
-      records_ && is_differentiable(output.dtype) && !contains(function->non_differentiable, output);
-  if (!differentiable) {
-    if (dirty || !requires_grad(output)) return Tensor::share(&output);
-    return detach(output);
+  FunctionOutput facts{
+      .number = number,
+      .argument = 0,
+      .is_argument = is_argument(output),
+      .written = contains(function->dirty, output),
+      .differentiable = records_ && is_differentiable(output.dtype) && !contains(function->non_differentiable, output),
+      .single = single};
+  for (PyObject* given : arguments_) {
+    if (is_tensor(given) && tensor_of(given) == &output) break;
+    facts.argument += is_tensor(given);
   }
-  Ref<Node> node = Ref<Node>::share(node_);
-  if (dirty) {
-    check_in_place(node_->name().c_str(), output, true);
-    if (output.base) {
-      if (!single)
-        raise(ErrorKind::Runtime, "%s writes a view in place, so that it can return only one tensor",
-              node_->name().c_str());
-      uint32_t edge = 0;
-      for (PyObject* given : arguments_) {
-        if (is_tensor(given) && tensor_of(given) == &output) break;
-        edge += is_tensor(given);
-      }
-      rebase_history(output, std::move(node), edge);
-    } else {
-      set_history(output, std::move(node), number);
-    }
-    return Tensor::share(&output);
-  }
-  Tensor result = argument ? make_view(output, output.shape(), output.stride(), output.offset) : Tensor::share(&output);
-  if (result->base) {
-    result->flags &= static_cast<uint16_t>(~TensorImpl::kNoGradView);
-    result->flags |= TensorImpl::kFunctionView;
-  }
-  set_history(*result, std::move(node), number);
-  return result;
+  return python::give_history(output, owner_, facts);
 }
 
 PyObject* Application::wrap_output(PyObject* output, size_t number, bool single) {

@@ -1,7 +1,7 @@
 """``torch.utils.cpp_extension``: C++ extensions, compiled just in time or by
 setuptools.
 
-``torch/extension.h`` is Pellucid's own: PyTorch's names in C++ over a table of C
+PyTorch's headers are Pellucid's own: its names in C++ over a table of C
 functions (``pellucid/extension.h``), with every op as a function and a method, from the
 op table. Nothing is linked. docs/cpp-extensions.md describes it.
 """

@@ -17,16 +17,17 @@
 
 namespace pellucid::extension {
 
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
-struct TensorHandle;   // a tensor of the runtime; only the table's functions look inside
+struct TensorHandle;      // a tensor of the runtime; only the table's functions look inside
+struct GeneratorHandle;   // a generator of random numbers, likewise
 
 // One argument of an op. `Default` means the schema's; dtypes, layouts and memory formats are numbers of
 // the runtime, devices `type << 8 | index`.
 struct Argument {
   enum Kind : int32_t {
     None, Tensor, Int, Float, Bool, IntList, FloatList, TensorList, OptionalTensorList, String, DType, Layout,
-    MemoryFormat, Device, Default
+    MemoryFormat, Device, Default, Generator, Complex   // `numbers` are the two parts
   } kind;
   uint32_t length;
   union {
@@ -37,6 +38,7 @@ struct Argument {
     const double* numbers;
     TensorHandle* const* tensors;
     const char* string;
+    GeneratorHandle* generator;
   };
 };
 
@@ -61,15 +63,18 @@ struct Facts {
 };
 
 // What a recorded function calls when gradients reach it. Gradients of outputs arrive as tensors, zeros
-// where none did; `results` takes one counted handle or null per input. Returns 0, or -1 with the error
-// in `message`.
+// where none did (null unless `materialize`); `needed` says which inputs take a gradient; `results` takes
+// one counted handle or null per input. Returns 0, or -1 with the error in `message`.
 struct Backward {
   const char* name;      // of its node: "CubeBackward"
   void* state;
   int (*run)(void* state, TensorHandle* const* saved, size_t num_saved, TensorHandle* const* grads, size_t num_grads,
-             TensorHandle** results, size_t num_results, char* message, size_t capacity);
+             TensorHandle** results, size_t num_results, const bool* needed, char* message, size_t capacity);
   void (*destroy)(void* state);
+  bool materialize;
 };
+// What forward said about an output.
+constexpr uint8_t kNotDifferentiable = 1, kWrittenInPlace = 2;
 
 // What a function of a device returns; but for kDeviceDone and kDeviceDeclined, `DeviceMessage` says why.
 constexpr int kDeviceDone = 0, kDeviceDeclined = 1, kDeviceFailed = -1, kDeviceNoMemory = -2;
@@ -132,9 +137,10 @@ struct Table {
   int (*call)(const char* op, const Argument* arguments, size_t count, Result* results, size_t capacity,
               size_t* num_results);
   bool (*set_grad_mode)(bool enabled);      // returns the mode before
-  // Makes `outputs` the results of a node over `inputs`; takes `backward.state` in any case.
-  int (*record)(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle* const* outputs,
-                size_t num_outputs, TensorHandle* const* saved, size_t num_saved);
+  // Makes `outputs` the results of a node over `inputs`; takes `backward.state` in any case. An output that is an
+  // input is replaced by a view of it; `marks` has a byte per output.
+  int (*record)(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle** outputs,
+                const uint8_t* marks, size_t num_outputs, TensorHandle* const* saved, size_t num_saved);
   // Since version 2.
   void (*free_list)(TensorHandle** list);
   void (*set_python_error)();               // what the last failed function said, as its exception
@@ -148,6 +154,24 @@ struct Table {
   // Since version 3.
   int (*add_device)(const DeviceTable* device);
   const char* (*kernel_text)(const uint8_t* kernel_id);   // lives as long as the process; "" for an unknown kernel
+  // Since version 4. A tensor over memory of the CPU; `free(context)` runs at its end. Null `strides`: row-major.
+  int (*from_blob)(void* data, const int64_t* sizes, const int64_t* strides, size_t dims, int32_t dtype,
+                   void (*free)(void* context), void* context, TensorHandle** result);
+  uint64_t (*include)(uint64_t keys);                  // dispatch keys by their bits; returns those before
+  uint64_t (*keys_named)(const char* name);            // 0 for a name that no tensor carries
+  int32_t (*num_threads)();
+  // Blocks 0 .. num_blocks-1 on all threads; `body` must not throw. The interpreter lock must not be held.
+  int (*parallel)(int64_t num_blocks, void (*body)(void* context, int64_t block), void* context);
+  // Generators, counted. Words and normal numbers need its mutex, a std::mutex.
+  int (*generator_from_python)(PyObject* object, GeneratorHandle** result);
+  PyObject* (*generator_to_python)(GeneratorHandle* generator);
+  GeneratorHandle* (*new_generator)(uint64_t seed);
+  GeneratorHandle* (*default_generator)();
+  void (*count_generator)(GeneratorHandle* generator, bool up);
+  void* (*generator_mutex)(GeneratorHandle* generator);
+  uint64_t (*random_word)(GeneratorHandle* generator, int32_t bits);   // of 32 or 64 bits
+  double (*random_normal)(GeneratorHandle* generator, double mean, double deviation);
+  uint64_t (*generator_seed)(GeneratorHandle* generator, const uint64_t* seed);   // sets it unless null; returns it
 };
 
 inline const Table*& table() {
@@ -204,6 +228,7 @@ class Tensor {
  private:
   TensorHandle* handle_ = nullptr;
 };
+static_assert(sizeof(Tensor) == sizeof(TensorHandle*), "a list of tensors is a list of handles");
 
 // What an argument may be given as.
 struct Given : Argument {
@@ -270,9 +295,11 @@ struct Function {
       throw;
     }
     table()->set_grad_mode(mode);
-    const auto in = handles(inputs), out = handles(outputs), saved = handles(context.saved);
-    const Backward backward{Derived::name, nullptr, run_backward, [](void*) {}};
-    check(table()->record(backward, in.data(), in.size(), out.data(), out.size(), saved.data(), saved.size()));
+    const auto in = handles(inputs), saved = handles(context.saved);
+    const std::vector<uint8_t> marks(outputs.size());
+    const Backward backward{Derived::name, nullptr, run_backward, [](void*) {}, true};
+    check(table()->record(backward, in.data(), in.size(), reinterpret_cast<TensorHandle**>(outputs.data()), marks.data(),
+                          outputs.size(), saved.data(), saved.size()));
     return outputs;
   }
 
@@ -291,7 +318,7 @@ struct Function {
     return result;
   }
   static int run_backward(void*, TensorHandle* const* saved, size_t num_saved, TensorHandle* const* grads,
-                          size_t num_grads, TensorHandle** results, size_t num_results, char* message,
+                          size_t num_grads, TensorHandle** results, size_t num_results, const bool*, char* message,
                           size_t capacity) {
     try {
       Context context{shared(saved, num_saved)};

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pellucid import _C
-from pellucid_compiler.abi.dtypes import DTYPES, FLOATING
+from pellucid_compiler.abi.dtypes import COMPLEX, DTYPES, FLOATING
 
 _CTYPES = {
     "uint8": "uint8_t",
@@ -25,8 +25,15 @@ _CTYPES = {
     "int16": "int16_t",
     "int32": "int32_t",
     "int64": "int64_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
     "float32": "float",
     "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
     "bool": "bool",
 }
 # Argument types by schema type: the C++ type, and how it is packed.
@@ -55,6 +62,9 @@ _TYPES = {
     "int[]": "IntArrayRef",
     "int[]?": "const OptionalIntArrayRef&",
     "float[]": "ArrayRef<double>",
+    "float[]?": "const OptionalArrayRef<double>&",
+    "Generator?": "const optional<Generator>&",
+    "Generator": "const Generator&",
 }
 _RETURNS = {
     "Tensor": "Tensor",
@@ -63,6 +73,49 @@ _RETURNS = {
     "int": "int64_t",
     "float": "double",
 }
+# What `Tensor::dtype()` prints, where it is not c10::NAME.
+_PRINTED = {
+    "uint8_t": "unsigned char",
+    "int8_t": "signed char",
+    "int16_t": "short int",
+    "int32_t": "int",
+    "int64_t": "long int",
+    "uint16_t": "unsigned short int",
+    "uint32_t": "unsigned int",
+    "uint64_t": "unsigned long int",
+    "float": "float",
+    "double": "double",
+    "bool": "bool",
+}
+# PyTorch's headers that extensions include: each is all of ours.
+_HEADERS = """
+    ATen/ATen.h ATen/AccumulateType.h ATen/CPUGeneratorImpl.h ATen/Context.h
+    ATen/Device.h ATen/Dispatch.h ATen/Dispatch_v2.h ATen/Functions.h
+    ATen/Generator.h ATen/NativeFunctions.h ATen/OpMathType.h ATen/Operators.h
+    ATen/Parallel.h ATen/ScalarOps.h ATen/Tensor.h ATen/TensorIndexing.h
+    ATen/TensorUtils.h ATen/autocast_mode.h ATen/core/ATen_fwd.h ATen/core/Dict.h
+    ATen/core/DistributionsHelper.h ATen/core/Generator.h ATen/core/List.h
+    ATen/core/Scalar.h ATen/core/Tensor.h ATen/core/TensorAccessor.h
+    ATen/core/TensorBase.h ATen/core/dispatch/Dispatcher.h ATen/core/ivalue.h
+    ATen/core/op_registration/op_registration.h ATen/core/stack.h
+    c10/core/CPUAllocator.h c10/core/Device.h c10/core/DeviceType.h
+    c10/core/DispatchKey.h c10/core/GradMode.h c10/core/Layout.h
+    c10/core/MemoryFormat.h c10/core/Scalar.h c10/core/ScalarType.h
+    c10/core/SymInt.h c10/core/TensorOptions.h c10/core/impl/LocalDispatchKeySet.h
+    c10/macros/Macros.h c10/util/ArrayRef.h c10/util/BFloat16.h c10/util/Exception.h
+    c10/util/Half.h c10/util/Logging.h c10/util/Optional.h c10/util/complex.h
+    c10/util/intrusive_ptr.h c10/util/irange.h c10/util/string_view.h
+    pybind11/cast.h pybind11/functional.h pybind11/pybind11.h pybind11/pytypes.h
+    pybind11/stl.h torch/all.h torch/autograd.h
+    torch/csrc/api/include/torch/version.h torch/csrc/autograd/custom_function.h
+    torch/csrc/autograd/variable.h torch/csrc/stable/library.h
+    torch/csrc/stable/ops.h torch/csrc/stable/tensor.h torch/csrc/utils/pybind.h
+    torch/custom_class.h torch/extension.h torch/headeronly/core/ScalarType.h
+    torch/headeronly/macros/Macros.h torch/headeronly/util/Exception.h
+    torch/library.h torch/python.h torch/script.h torch/serialize/tensor.h
+    torch/torch.h torch/types.h
+"""
+_CATEGORIES = {"is_floating": FLOATING, "isComplexType": COMPLEX}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _RESERVED = frozenset(
     ("and", "or", "xor", "not", "new", "delete", "union", "switch", "default", "bool")
@@ -70,8 +123,16 @@ _RESERVED = frozenset(
 # Tensor's own methods (pellucid/torch/tensor.h).
 _OWN = frozenset(
     (
-        *("data", "device", "dim", "dtype", "element_size", "grad", "is_contiguous"),
-        *("is_floating_point", "is_same", "item", "numel", "options", "requires_grad"),
+        *("backward", "data", "device", "dim", "dtype", "element_size", "get_device"),
+        *(
+            "grad",
+            "is_complex",
+            "is_contiguous",
+            "is_floating_point",
+            "is_meta",
+            "is_sparse",
+        ),
+        *("is_same", "item", "itemsize", "layout", "numel", "options", "requires_grad"),
         *("size", "sizes", "storage_offset", "stride", "strides"),
     )
 )
@@ -86,13 +147,16 @@ class Parameter(NamedTuple):
 
 
 class Function(NamedTuple):
-    """The C++ declaration of an overload."""
+    """The C++ declaration of an overload: ``out`` is its first parameter. ``written``:
+    the tensor that it writes and returns."""
 
     op: str
     name: str
     returns: str
     parameters: list[Parameter]
+    packed: list[str]
     takes_self: bool
+    written: str
 
     def text(self, method: bool) -> str:
         """Its definition, in the class or at namespace scope."""
@@ -100,14 +164,28 @@ class Function(NamedTuple):
         declared = [
             p.declaration + (f" = {p.default}" if p.default else "") for p in given
         ]
-        packed = [text for p in self.parameters for text in p.packed]
-        if method:
-            packed[0] = "detail::pack(*this)"
+        packed = ["detail::pack(*this)", *self.packed[1:]] if method else self.packed
         arguments = ", ".join([f'"{self.op}"', *packed])
         suffix, prefix = (" const", "") if method else ("", "inline ")
+        if self.written:
+            target = "*this" if method else self.written
+            declared = [
+                f"Tensor& {self.written}"
+                if text.endswith(f"& {self.written}")
+                else text
+                for text in declared
+            ]
+            return (
+                f"{prefix}Tensor& {self.name}({', '.join(declared)}){suffix} {{\n"
+                f"  detail::call<void>({arguments});\n"
+                f"  return const_cast<Tensor&>({target});\n}}"
+            )
+        made = f"detail::call<{self.returns}>({arguments})"
+        if any("TensorOptions" in text for text in declared) and not method:
+            made = f"detail::with_options({made}, options)"
         return (
             f"{prefix}{self.returns} {self.name}({', '.join(declared)}){suffix} {{\n"
-            f"  return detail::call<{self.returns}>({arguments});\n}}"
+            f"  return {made};\n}}"
         )
 
 
@@ -149,8 +227,8 @@ def _parameters(arguments: list[Any]) -> list[Parameter] | None:
     for name, text, _, _, size, _, value, has_default, _ in arguments:
         if folds and name in _OPTIONS:
             if name == "dtype":
-                packed = [f"detail::pack(options.{f}_opt())" for f in _OPTIONS[:3]]
-                packed.append("detail::omitted()")
+                fields = (*_OPTIONS[:3], "pinned_memory")
+                packed = [f"detail::pack(options.{f}_opt())" for f in fields]
                 found.append(Parameter("const TensorOptions& options", "{}", packed))
             continue
         ctype = _type(text)
@@ -168,10 +246,10 @@ def _parameters(arguments: list[Any]) -> list[Parameter] | None:
         found.append(
             Parameter(f"{ctype} {spelled}", default, [f"detail::{pack}({spelled})"])
         )
-    return _ordered(found)
+    return found
 
 
-def _ordered(found: list[Parameter]) -> list[Parameter] | None:
+def _ordered(found: list[Parameter]) -> list[Parameter]:
     """The parameters, unless one without a default follows one with a default."""
     seen = False
     for k, parameter in enumerate(found):
@@ -186,11 +264,12 @@ def functions() -> Iterator[Function]:
     """Every overload of the op table that C++ can call."""
     seen: set[tuple[str, str]] = set()
     for op in sorted(row[0] for row in _C._list_ops()):
-        if not op.startswith("aten::") or op.endswith("out"):
+        if not op.startswith("aten::"):
             continue
         _, name, _, arguments, returns, _ = _C._op_schema(op)
-        writes_out = any(a[-1] and a[2] for a in arguments)
-        if not name.isidentifier() or name in _RESERVED or writes_out:
+        outs = [k for k, a in enumerate(arguments) if a[-1] and a[2]]
+        writes_many = len(outs) > 1 or any("[]" in arguments[k][1] for k in outs)
+        if not name.isidentifier() or name in _RESERVED or writes_many:
             continue
         kinds = [_RETURNS.get(kind, "") for _, kind, _ in returns]
         parameters = _parameters(arguments)
@@ -200,11 +279,20 @@ def functions() -> Iterator[Function]:
         takes_self = bool(arguments) and (
             arguments[0][0] == "self" and "Tensor" in arguments[0][1][:6]
         )
+        in_place = takes_self and name.endswith("_") and kinds == ["Tensor"]
+        name += "_out" * len(outs)
+        written = arguments[outs[0]][0] if outs else "self" if in_place else ""
+        packed = [text for parameter in parameters for text in parameter.packed]
+        if outs:
+            parameters.sort(key=lambda p: not p.declaration.endswith(f" {written}"))
+        parameters = _ordered(parameters)
         given = ", ".join(p.declaration.rpartition(" ")[0] for p in parameters)
         if (name, given) in seen:
             continue
         seen.add((name, given))
-        yield Function(op, name, result if kinds else "void", parameters, takes_self)
+        takes_self = takes_self and not outs
+        returned = result if kinds else "void"
+        yield Function(op, name, returned, parameters, packed, takes_self, written)
 
 
 def _word(row: Any) -> str:
@@ -232,14 +320,21 @@ def _dtypes() -> str:
     lines += ["  }", '  return "unknown";', "}"]
     lines += ["inline std::ostream& operator<<(std::ostream& out, ScalarType dtype) {"]
     lines += ["  return out << name(dtype);", "}"]
-    floats = [_word(row) for row in spelled if row.category == FLOATING]
-    tests = " || ".join(f"dtype == k{word}" for word in floats)
-    lines += [f"inline bool is_floating(ScalarType dtype) {{ return {tests}; }}"]
+    lines += ["inline const char* toString(ScalarType dtype) { return name(dtype); }"]
+    lines += _switch("size_t", "elementSize", {_word(r): str(r.size) for r in spelled})
+    for function, category in _CATEGORIES.items():
+        given = {_word(row): "true" for row in spelled if row.category == category}
+        lines += _switch("bool", function, given)
     lines += ["template <class T>", "constexpr ScalarType dtype_of = ScalarType(-1);"]
+    lines += ["template <ScalarType type>", "struct ScalarTypeToCPPType;"]
     by_name = {row.name: row for row in DTYPES}
-    for name, ctype in _CTYPES.items():
-        word = _word(by_name[name])
+    named = {ctype: _word(by_name[name]) for name, ctype in _CTYPES.items()}
+    for ctype, word in named.items():
         lines += [f"template <>\nconstexpr ScalarType dtype_of<{ctype}> = k{word};"]
+        lines += [f"template <>\nstruct ScalarTypeToCPPType<k{word}> {{"]
+        lines += [f"  using type = {ctype};", "};"]
+    plain = {word: f'"{_PRINTED.get(c, f"c10::{c}")}"' for c, word in named.items()}
+    lines += _switch("const char*", "element_name", plain)
     lines += ["template <class T>", "bool holds(ScalarType dtype) {"]
     lines += ["  return dtype == dtype_of<T>;", "}", "template <class T>"]
     lines += [
@@ -249,9 +344,16 @@ def _dtypes() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _switch(kind: str, name: str, cases: dict[str, str]) -> list[str]:
+    """A function of a dtype by cases; else it returns zero."""
+    lines = [f"inline {kind} {name}(ScalarType dtype) {{", "  switch (dtype) {"]
+    lines += [f"    case k{word}: return {text};" for word, text in cases.items()]
+    return [*lines, "    default: return {};", "  }", "}"]
+
+
 @cache
 def generated() -> Path:
-    """The folder of the generated headers, created if missing."""
+    """The folder of the generated headers, named by what is in them."""
     made = list(functions())
     methods = [f.text(method=True) for f in made if f.takes_self and f.name not in _OWN]
     free = [f.text(method=False) for f in made]
@@ -261,7 +363,11 @@ def generated() -> Path:
         "pellucid_methods.h": head + "\n".join(methods) + "\n",
         "pellucid_functions.h": head + "\n".join(free) + "\n",
     }
-    digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()[:16]
+    ours = '// PyTorch\'s name of it.\n#pragma once\n#include "pellucid/torch/all.h"\n'
+    texts |= {name: ours for name in _HEADERS.split()}
+    texts |= {f"ATen/ops/{f.name}.h": ours for f in made}
+    known = "".join(f"{name}\n{text}" for name, text in texts.items())
+    digest = hashlib.sha256(known.encode()).hexdigest()[:16]
     root = os.environ.get("PELLUCID_CACHE") or os.path.expanduser("~/.cache/pellucid")
     folder = Path(root) / "include" / digest
     if not folder.is_dir():
@@ -270,6 +376,7 @@ def generated() -> Path:
             part = Path(made_in) / "headers"
             part.mkdir()
             for name, text in texts.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True)
                 (part / name).write_text(text)
             try:
                 part.rename(folder)

@@ -1,44 +1,65 @@
-// All that torch/extension.h offers, and what goes with loops over elements.
+// All that any header of PyTorch's offers here.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <iostream>
 
-#include "pellucid/torch/autograd.h"
+#include "pellucid/torch/dispatch.h"
 #include "pellucid/torch/library.h"
-#include "pellucid/torch/module.h"
+#include "pellucid/torch/random.h"
 
 namespace at {
 
-// In the calling thread.
-template <class Body>
-void parallel_for(int64_t begin, int64_t end, int64_t /*grain*/, const Body& body) {
-  if (begin < end) body(begin, end);
+inline ScalarType promote_types(ScalarType a, ScalarType b) {
+  const c10::detail::Lock lock;
+  return pybind11::module_::import("pellucid").attr("promote_types")(a, b).cast<ScalarType>();
+}
+
+// d(outputs) / d(inputs), as torch.autograd computes them.
+inline std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grad_outputs, bool retain_graph,
+                                     bool create_graph, bool allow_unused) {
+  const c10::detail::Lock lock;
+  const pybind11::object grad = pybind11::module_::import("pellucid.autograd").attr("grad");
+  const pybind11::object weights = grad_outputs.empty() ? pybind11::none() : pybind11::cast(grad_outputs.vec());
+  const pybind11::object found =
+      grad(outputs.vec(), inputs.vec(), weights, retain_graph, create_graph, true, allow_unused);
+  return found.cast<std::vector<Tensor>>();
+}
+inline bool Tensor::is_sparse() const {
+  const c10::detail::Lock lock;
+  return pybind11::cast(*this).attr("is_sparse").cast<bool>();
+}
+inline void Tensor::backward() const { backward(Tensor()); }
+inline void Tensor::backward(const Tensor& gradient, optional<bool> retain_graph, bool create_graph,
+                             optional<TensorList> inputs) const {
+  const c10::detail::Lock lock;
+  const pybind11::object run = pybind11::cast(*this).attr("backward");
+  const auto given = inputs ? optional<std::vector<Tensor>>(inputs->vec()) : nullopt;
+  run(gradient, retain_graph, create_graph, given);
 }
 
 }  // namespace at
 
-#define PELLUCID_CASE(dtype, type, ...) \
-  case dtype: {                         \
-    using scalar_t [[maybe_unused]] = type; \
-    return __VA_ARGS__();               \
-  }
-#define PELLUCID_SWITCH(given, text, cases)                                                          \
-  [&] {                                                                                              \
-    const ::at::ScalarType pellucid_dtype = given;                                                   \
-    switch (pellucid_dtype) {                                                                        \
-      cases default : AT_ERROR('"', text, "\" not implemented for '", ::c10::name(pellucid_dtype), '\''); \
-    }                                                                                                \
-  }()
-#define PELLUCID_FLOATING(...)                                 \
-  PELLUCID_CASE(::at::ScalarType::Double, double, __VA_ARGS__) \
-  PELLUCID_CASE(::at::ScalarType::Float, float, __VA_ARGS__)
-#define PELLUCID_INTEGRAL(...)                                 \
-  PELLUCID_CASE(::at::ScalarType::Byte, uint8_t, __VA_ARGS__)  \
-  PELLUCID_CASE(::at::ScalarType::Char, int8_t, __VA_ARGS__)   \
-  PELLUCID_CASE(::at::ScalarType::Short, int16_t, __VA_ARGS__) \
-  PELLUCID_CASE(::at::ScalarType::Int, int32_t, __VA_ARGS__)   \
-  PELLUCID_CASE(::at::ScalarType::Long, int64_t, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES(dtype, name, ...) PELLUCID_SWITCH(dtype, name, PELLUCID_FLOATING(__VA_ARGS__))
-#define AT_DISPATCH_INTEGRAL_TYPES(dtype, name, ...) PELLUCID_SWITCH(dtype, name, PELLUCID_INTEGRAL(__VA_ARGS__))
-#define AT_DISPATCH_ALL_TYPES(dtype, name, ...) \
-  PELLUCID_SWITCH(dtype, name, PELLUCID_FLOATING(__VA_ARGS__) PELLUCID_INTEGRAL(__VA_ARGS__))
+namespace torch {
+namespace autograd {
+
+inline variable_list grad(const variable_list& outputs, const variable_list& inputs,
+                          const variable_list& grad_outputs = {}, at::optional<bool> retain_graph = {},
+                          bool create_graph = false, bool allow_unused = false) {
+  return at::gradients(outputs, inputs, grad_outputs, retain_graph.value_or(create_graph), create_graph, allow_unused);
+}
+inline void backward(const variable_list& tensors, const variable_list& = {}) {
+  for (const at::Tensor& tensor : tensors) tensor.backward();
+}
+
+}  // namespace autograd
+
+// The interface that does not change: the same tensors and functions.
+namespace stable {
+using namespace at;
+}
+namespace headeronly {
+using namespace c10;
+}
+}  // namespace torch

@@ -5,55 +5,31 @@
 
 #include <map>
 #include <typeinfo>
-#include <variant>
 
-#include "pellucid/torch/tensor.h"
-
-namespace c10 {
-
-// A value that a context holds for backward.
-class IValue {
- public:
-  IValue() = default;
-  IValue(at::Tensor value) : value_(std::move(value)) {}
-  IValue(double value) : value_(value) {}
-  IValue(int64_t value) : value_(value) {}
-  IValue(int value) : value_(static_cast<int64_t>(value)) {}
-  IValue(bool value) : value_(value) {}
-  IValue(std::string value) : value_(std::move(value)) {}
-  IValue(const char* value) : value_(std::string(value)) {}
-  IValue(std::vector<int64_t> value) : value_(std::move(value)) {}
-  IValue(IntArrayRef value) : value_(value.vec()) {}
-  bool isNone() const { return std::holds_alternative<std::monostate>(value_); }
-  at::Tensor toTensor() const { return get<at::Tensor>("Tensor"); }
-  double toDouble() const { return get<double>("Double"); }
-  int64_t toInt() const { return get<int64_t>("Int"); }
-  bool toBool() const { return get<bool>("Bool"); }
-  std::string toStringRef() const { return get<std::string>("String"); }
-  std::vector<int64_t> toIntVector() const { return get<std::vector<int64_t>>("IntList"); }
-
- private:
-  template <class T>
-  T get(const char* name) const {
-    TORCH_CHECK(std::holds_alternative<T>(value_), "the value is not a ", name);
-    return std::get<T>(value_);
-  }
-  std::variant<std::monostate, at::Tensor, double, int64_t, bool, std::string, std::vector<int64_t>> value_;
-};
-
-}  // namespace c10
+#include "pellucid/torch/containers.h"
 
 namespace at {
 
-class NoGradGuard {
+class AutoGradMode {
  public:
-  NoGradGuard() : before_(detail::table().set_grad_mode(false)) {}
-  ~NoGradGuard() { detail::table().set_grad_mode(before_); }
-  NoGradGuard(const NoGradGuard&) = delete;
-  NoGradGuard& operator=(const NoGradGuard&) = delete;
+  explicit AutoGradMode(bool enabled) : before_(detail::table().set_grad_mode(enabled)) {}
+  ~AutoGradMode() { detail::table().set_grad_mode(before_); }
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
 
  private:
   const bool before_;
+};
+struct NoGradGuard : AutoGradMode {
+  NoGradGuard() : AutoGradMode(false) {}
+};
+struct GradMode {
+  static void set_enabled(bool enabled) { detail::table().set_grad_mode(enabled); }
+  static bool is_enabled() {
+    const bool enabled = detail::table().set_grad_mode(true);
+    detail::table().set_grad_mode(enabled);
+    return enabled;
+  }
 };
 
 // Ops run below their derivatives.
@@ -80,15 +56,33 @@ using Variable = at::Tensor;
 using variable_list = std::vector<at::Tensor>;
 using tensor_list = variable_list;
 
-struct AutogradContext {
+class AutogradContext {
+ public:
   std::map<std::string, at::IValue> saved_data;
   void save_for_backward(variable_list tensors) { saved_ = std::move(tensors); }
   variable_list get_saved_variables() const { return saved_; }
+  void mark_dirty(const variable_list& outputs) { dirty_ = outputs; }
+  void mark_non_differentiable(const variable_list& outputs) { constant_ = outputs; }
+  void set_materialize_grads(bool value) { materialize_ = value; }
+  // Whether an argument of forward takes a gradient; for backward.
+  bool needs_input_grad(size_t argument) const { return needed_ && needed_[argument]; }
 
  private:
   template <class>
   friend struct Function;
-  variable_list saved_;
+  static bool among(const variable_list& tensors, const at::Tensor& tensor) {
+    for (const at::Tensor& each : tensors)
+      if (each.is_same(tensor)) return true;
+    return false;
+  }
+  uint8_t mark_of(const at::Tensor& output) const {
+    using namespace pellucid::extension;
+    return static_cast<uint8_t>((among(constant_, output) ? kNotDifferentiable : 0) |
+                                (among(dirty_, output) ? kWrittenInPlace : 0));
+  }
+  variable_list saved_, dirty_, constant_;
+  bool materialize_ = true;
+  const bool* needed_ = nullptr;
 };
 
 // forward(ctx, arguments...) gives a tensor or a list; backward(ctx, gradients) a tensor for each argument of forward,
@@ -102,7 +96,7 @@ struct Function {
       const at::NoGradGuard guard;
       return Derived::forward(context.get(), arguments...);
     }();
-    record(std::move(context), {handle_of(arguments)...}, handles_of(outputs));
+    record(std::move(context), {handle_of(arguments)...}, outputs);
     return outputs;
   }
 
@@ -113,12 +107,6 @@ struct Function {
     if constexpr (std::is_same_v<Argument, at::Tensor>) return argument.handle();
     else if constexpr (std::is_same_v<Argument, at::optional<at::Tensor>>) return argument ? argument->handle() : nullptr;
     else return nullptr;
-  }
-  static Handles handles_of(const at::Tensor& tensor) { return {tensor.handle()}; }
-  static Handles handles_of(const variable_list& tensors) {
-    Handles handles;
-    for (const at::Tensor& tensor : tensors) handles.push_back(tensor.handle());
-    return handles;
   }
   static const char* name() {
     static const std::string text = [] {
@@ -131,13 +119,25 @@ struct Function {
     return text.c_str();
   }
 
-  static void record(std::unique_ptr<AutogradContext> context, const Handles& inputs, const Handles& outputs) {
+  static void record(std::unique_ptr<AutogradContext> context, const Handles& inputs, at::Tensor& output) {
+    variable_list outputs{std::move(output)};
+    record(std::move(context), inputs, outputs);
+    output = std::move(outputs[0]);
+  }
+  static void record(std::unique_ptr<AutogradContext> context, const Handles& inputs, variable_list& outputs) {
+    std::vector<uint8_t> marks;
+    for (const at::Tensor& output : outputs) marks.push_back(context->mark_of(output));
+    context->dirty_.clear();
+    context->constant_.clear();
     const variable_list saved = std::move(context->saved_);
-    const Handles held = handles_of(saved);
+    Handles held;
+    for (const at::Tensor& tensor : saved) held.push_back(tensor.handle());
+    const bool materialize = context->materialize_;
     const auto destroy = [](void* state) { delete static_cast<AutogradContext*>(state); };
-    const pellucid::extension::Backward backward{name(), context.release(), run, destroy};
-    if (at::detail::table().record(backward, inputs.data(), inputs.size(), outputs.data(), outputs.size(), held.data(),
-                                   held.size()))
+    const pellucid::extension::Backward backward{name(), context.release(), run, destroy, materialize};
+    if (at::detail::table().record(backward, inputs.data(), inputs.size(),
+                                   reinterpret_cast<at::TensorHandle**>(outputs.data()), marks.data(), outputs.size(),
+                                   held.data(), held.size()))
       throw pellucid::extension::Error(at::detail::table().last_error());
   }
 
@@ -148,11 +148,14 @@ struct Function {
   }
 
   static int run(void* state, at::TensorHandle* const* saved, size_t num_saved, at::TensorHandle* const* grads,
-                 size_t num_grads, at::TensorHandle** results, size_t num_results, char* message, size_t capacity) {
+                 size_t num_grads, at::TensorHandle** results, size_t num_results, const bool* needed, char* message,
+                 size_t capacity) {
     try {
       AutogradContext context = *static_cast<AutogradContext*>(state);
       context.saved_ = shared(saved, num_saved);
+      context.needed_ = needed;
       variable_list found = Derived::backward(&context, shared(grads, num_grads));
+      while (found.size() > num_results && !found.back().defined()) found.pop_back();
       TORCH_CHECK(found.size() == num_results, "function ", name(), " returned an incorrect number of gradients (expected ",
                   num_results, ", got ", found.size(), ")");
       for (size_t k = 0; k < num_results; ++k) results[k] = found[k].leak();

@@ -9,6 +9,7 @@ namespace at {
 
 using namespace c10;
 class Tensor;
+class Generator;
 using TensorList = ArrayRef<Tensor>;
 
 namespace detail {
@@ -41,6 +42,11 @@ inline Argument pack(double value) {
   return made;
 }
 inline Argument pack(const Scalar& value) {
+  if (value.isComplex()) {
+    Argument made = argument(Argument::Complex);
+    made.numbers = value.parts();
+    return made;
+  }
   if (value.isFloatingPoint()) return pack(value.toDouble());
   return argument(value.isBoolean() ? Argument::Bool : Argument::Int, value.toLong());
 }
@@ -54,7 +60,8 @@ inline Argument pack(ArrayRef<double> list) {
   made.numbers = list.data();
   return made;
 }
-inline Argument pack(const OptionalIntArrayRef& list) {
+template <class T>
+Argument pack(const OptionalArrayRef<T>& list) {
   return list.has_value() ? pack(list.value()) : argument(Argument::None);
 }
 inline Argument pack(string_view text) {
@@ -62,6 +69,7 @@ inline Argument pack(string_view text) {
   made.string = text.data();
   return made;
 }
+Argument pack(const Generator& generator);
 Argument pack(const Tensor& tensor);
 Argument pack(TensorList list);
 Argument pack_optional(TensorList list);
@@ -81,6 +89,7 @@ struct Results {
 };
 
 inline void run(Results& results, const char* op, const Argument* arguments, size_t count) {
+  const c10::detail::Lock lock;
   if (table().call(op, arguments, count, results.list, 8, &results.count))
     throw pellucid::extension::Error(table().last_error());
 }

@@ -1,12 +1,328 @@
-// TORCH_LIBRARY and TORCH_LIBRARY_IMPL: ops and kernels of a C++ library; calls of ops by their names.
+// TORCH_LIBRARY and TORCH_LIBRARY_IMPL: ops, kernels and classes of a C++ library; calls of ops by their names.
 //
 // A library registers when it is loaded (torch.ops.load_library, an import). What it adds stays for the process, and
 // is what torch.library.Library would add: the kernel is a Python function around the C++ one.
 #pragma once
 
-#include "pellucid/torch/convert.h"
+#include "pellucid/torch/autograd.h"
+#include "pellucid/torch/module.h"
+
+namespace c10 {
+
+// Keys by name, as the runtime has them: the enumerators of PyTorch that libraries name.
+enum class DispatchKey : uint8_t {
+#define PELLUCID_KEYS(key)                                                                                         \
+  key(Undefined) key(CPU) key(CUDA) key(XPU) key(MPS) key(Meta) key(PrivateUse1) key(PrivateUse2) key(PrivateUse3) \
+  key(QuantizedCPU) key(SparseCPU) key(BackendSelect) key(Python) key(ADInplaceOrView) key(Autograd)              \
+  key(AutogradOther) key(AutogradCPU) key(AutogradCUDA) key(AutogradPrivateUse1) key(Autocast) key(AutocastCPU)    \
+  key(AutocastCUDA) key(FuncTorchBatched) key(CatchAll) key(CompositeImplicitAutograd)                             \
+  key(CompositeExplicitAutograd)
+#define PELLUCID_KEY(name) name,
+  PELLUCID_KEYS(PELLUCID_KEY)
+#undef PELLUCID_KEY
+};
+inline const char* toString(DispatchKey key) {
+#define PELLUCID_KEY(name) #name,
+  constexpr const char* names[] = {PELLUCID_KEYS(PELLUCID_KEY)};
+#undef PELLUCID_KEY
+  return names[static_cast<int>(key)];
+}
+inline std::ostream& operator<<(std::ostream& out, DispatchKey key) { return out << toString(key); }
+
+class DispatchKeySet {
+ public:
+  DispatchKeySet() = default;
+  DispatchKeySet(DispatchKey key) : bits_(at::detail::table().keys_named(toString(key))) {}
+  uint64_t bits() const { return bits_; }
+
+ private:
+  uint64_t bits_ = 0;
+};
+constexpr DispatchKey kAutograd = DispatchKey::Autograd;
+
+namespace impl {
+
+class ExcludeDispatchKeyGuard {
+ public:
+  explicit ExcludeDispatchKeyGuard(DispatchKeySet keys) : before_(at::detail::table().exclude(~uint64_t{0})) {
+    at::detail::table().exclude(before_ | keys.bits());
+  }
+  explicit ExcludeDispatchKeyGuard(DispatchKey key) : ExcludeDispatchKeyGuard(DispatchKeySet(key)) {}
+  ~ExcludeDispatchKeyGuard() { at::detail::table().exclude(before_); }
+  ExcludeDispatchKeyGuard(const ExcludeDispatchKeyGuard&) = delete;
+  ExcludeDispatchKeyGuard& operator=(const ExcludeDispatchKeyGuard&) = delete;
+
+ private:
+  const uint64_t before_;
+};
+class IncludeDispatchKeyGuard {
+ public:
+  explicit IncludeDispatchKeyGuard(DispatchKeySet keys) : before_(at::detail::table().include(0)) {
+    at::detail::table().include(before_ | keys.bits());
+  }
+  explicit IncludeDispatchKeyGuard(DispatchKey key) : IncludeDispatchKeyGuard(DispatchKeySet(key)) {}
+  ~IncludeDispatchKeyGuard() { at::detail::table().include(before_); }
+  IncludeDispatchKeyGuard(const IncludeDispatchKeyGuard&) = delete;
+  IncludeDispatchKeyGuard& operator=(const IncludeDispatchKeyGuard&) = delete;
+
+ private:
+  const uint64_t before_;
+};
+
+}  // namespace impl
+
+struct OperatorName {
+  std::string name, overload_name;
+};
+struct Argument {
+  std::string given_name, type_text;  // "Tensor[]"
+  const std::string& name() const { return given_name; }
+};
+struct FunctionSchema {
+  OperatorName given;
+  std::vector<Argument> list;
+  const OperatorName& operator_name() const { return given; }
+  const std::string& name() const { return given.name; }
+  const std::string& overload_name() const { return given.overload_name; }
+  const std::vector<Argument>& arguments() const { return list; }
+};
+
+template <class Signature>
+class TypedOperatorHandle;
+template <class Return, class... Arguments>
+class TypedOperatorHandle<Return(Arguments...)> {
+ public:
+  explicit TypedOperatorHandle(std::string name) : name_(std::move(name)) {}
+  Return call(Arguments... arguments) const {
+    return at::detail::call<Return>(name_.c_str(), at::detail::pack(arguments)...);
+  }
+
+ private:
+  std::string name_;
+};
+
+class OperatorHandle {
+ public:
+  explicit OperatorHandle(std::string name) : name_(std::move(name)) {}
+  template <class Signature>
+  TypedOperatorHandle<Signature> typed() const {
+    return TypedOperatorHandle<Signature>(name_);
+  }
+  const std::string& text() const { return name_; }
+  OperatorName operator_name() const { return schema().given; }
+  FunctionSchema schema() const {
+    const c10::detail::Lock lock;
+    FunctionSchema found;
+    const pybind11::object rows = at::detail::object_from(at::detail::call_helper("op_schema", "(s)", name_.c_str()));
+    found.given = {rows[0].cast<std::string>(), rows[1].cast<std::string>()};
+    for (const pybind11::handle row : pybind11::object(rows[2]))
+      found.list.push_back({row[0].cast<std::string>(), row[1].cast<std::string>()});
+    return found;
+  }
+  // Takes the op's arguments off the stack and puts its results there.
+  void callBoxed(torch::jit::Stack* stack) const {
+    const c10::detail::Lock lock;
+    const size_t count = schema().list.size();
+    TORCH_CHECK(stack->size() >= count, name_, " takes ", count, " arguments; the stack has ", stack->size());
+    const pybind11::list given;
+    for (const IValue& value : torch::jit::last(stack, count)) given.append(value);
+    torch::jit::drop(stack, count);
+    const pybind11::object results = at::detail::object_from(
+        at::detail::call_helper("call_op", "(sO)", name_.c_str(), given.ptr()));
+    for (const pybind11::handle result : results) stack->push_back(result.cast<IValue>());
+  }
+  void callBoxed(torch::jit::Stack& stack) const { callBoxed(&stack); }
+
+ private:
+  std::string name_;
+};
+
+class Dispatcher {
+ public:
+  static Dispatcher& singleton() {
+    static Dispatcher dispatcher;
+    return dispatcher;
+  }
+  // The error of a name that nothing defines comes with the first call.
+  OperatorHandle findSchemaOrThrow(const char* name, const char* overload) const {
+    return OperatorHandle(*overload ? std::string(name) + "." + overload : name);
+  }
+  optional<OperatorHandle> findSchema(const OperatorName& name) const {
+    const OperatorHandle found = findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
+    const c10::detail::Lock lock;
+    const pybind11::object known = at::detail::object_from(
+        at::detail::call_helper("is_op", "(s)", found.text().c_str()));
+    return known.cast<bool>() ? optional<OperatorHandle>(found) : nullopt;
+  }
+};
+
+}  // namespace c10
+
+namespace at {
+
+enum class Tag { pt2_compliant_tag, needs_fixed_stride_order, flexible_layout, nondeterministic_seeded, core, pointwise };
+
+namespace autocast {
+
+// The tensor in the dtype that autocast computes in, if it is a floating tensor of the device.
+inline Tensor cached_cast(ScalarType type, const Tensor& tensor, DeviceType device = kCPU) {
+  const bool casts = tensor.defined() && tensor.is_floating_point() && tensor.device().type() == device &&
+                     tensor.scalar_type() != type && tensor.scalar_type() != kDouble;
+  return casts ? tensor.to(type) : tensor;
+}
+
+}  // namespace autocast
+}  // namespace at
 
 namespace torch {
+
+// A kernel with what is special about it: that it is boxed, or absent.
+class CppFunction {
+ public:
+  using BoxedKernel = void(const c10::OperatorHandle&, jit::Stack*);
+  using BoxedKernelWithKeys = void(const c10::OperatorHandle&, c10::DispatchKeySet, jit::Stack*);
+  template <class Function, std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction>, int> = 0>
+  CppFunction(Function function)
+      : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
+  static CppFunction makeFallthrough() { return CppFunction(); }
+  template <BoxedKernel* kernel>
+  static CppFunction makeFromBoxedFunction() {
+    return CppFunction(+[](const c10::OperatorHandle& op, jit::Stack* stack) { kernel(op, stack); }, 0);
+  }
+  template <BoxedKernelWithKeys* kernel>
+  static CppFunction makeFromBoxedFunction() {
+    return CppFunction(+[](const c10::OperatorHandle& op, jit::Stack* stack) { kernel(op, {}, stack); }, 0);
+  }
+  bool is_fallthrough() const { return !body_ && !boxed_; }
+  bool is_boxed() const { return boxed_ != nullptr; }
+  std::string schema() const { return schema_(); }
+  const std::string& key() const { return key_; }
+  CppFunction&& at_key(const char* key) && {
+    key_ = key;
+    return std::move(*this);
+  }
+  // The kernel of an op as a function of Python; of any op, whose name comes first, for a fallback.
+  PyObject* function(const std::string& op) const {
+    if (!boxed_) return at::detail::python_function(body_, op.c_str(), "");
+    const auto run = [kernel = boxed_, op](PyObject* args, PyObject* keywords) -> PyObject* {
+      const pybind11::tuple given(pybind11::object::borrow(args));
+      const std::string name = op.empty() ? given[0].cast<std::string>() : op;
+      const pybind11::object ordered = at::detail::object_from(at::detail::call_helper(
+          "in_order", "(sOOi)", name.c_str(), args, keywords ? keywords : Py_None, op.empty() ? 1 : 0));
+      const c10::OperatorHandle called(name);
+      const c10::FunctionSchema schema = called.schema();
+      jit::Stack stack;
+      for (const pybind11::handle value : ordered)
+        stack.push_back(as_type(value.cast<c10::IValue>(), schema.list[stack.size()].type_text));
+      kernel(called, &stack);
+      if (stack.empty()) Py_RETURN_NONE;
+      if (stack.size() == 1) return at::detail::Convert<c10::IValue>::to(stack[0]);
+      pybind11::list results;
+      for (const c10::IValue& value : stack) results.append(value);
+      return pybind11::tuple(results).release().ptr();
+    };
+    return at::detail::python_function(run, op.c_str(), "");
+  }
+
+ private:
+  CppFunction() = default;
+  CppFunction(void (*kernel)(const c10::OperatorHandle&, jit::Stack*), int) : boxed_(kernel) {}
+  // An empty list has the type that the schema says.
+  static c10::IValue as_type(c10::IValue value, const std::string& type) {
+    if (!value.isIntList() || !value.toIntVector().empty()) return value;
+    if (type.compare(0, 6, "Tensor") == 0) return std::vector<at::Tensor>();
+    if (type.compare(0, 5, "float") == 0) return std::vector<double>();
+    if (type.compare(0, 4, "bool") == 0) return std::vector<bool>();
+    return value;
+  }
+  template <class Function>
+  static std::string schema_text() {
+    return at::detail::schema_of(at::detail::signature_t<Function>());
+  }
+  at::detail::Callable body_;
+  std::string (*schema_)() = nullptr;
+  void (*boxed_)(const c10::OperatorHandle&, jit::Stack*) = nullptr;
+  std::string key_;
+};
+template <class Function>
+CppFunction dispatch(c10::DispatchKey key, Function function) {
+  return CppFunction(std::move(function)).at_key(toString(key));
+}
+template <class Function>
+CppFunction dispatch(c10::DeviceType type, Function function) {
+  return dispatch(type == c10::kCPU ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA, std::move(function));
+}
+
+// A parameter of a method of a class, and its default.
+struct arg {
+  explicit arg(const char* name) : parameter{name, nullptr} {}
+  arg operator=(const c10::IValue& value) && {
+    parameter.value = at::detail::owned(at::detail::Convert<c10::IValue>::to(value)).release();
+    return *this;
+  }
+  at::detail::Parameter parameter;
+};
+template <class... Arguments>
+pybind11::init_<Arguments...> init() {
+  return {};
+}
+
+// A class that scripts and Python use: torch.classes.SPACE.NAME.
+template <class T>
+class class_ {
+  using Definition = at::detail::ClassDefinition<T>;
+
+ public:
+  class_(const std::string& space, const std::string& name, const std::string& doc = "")
+      : definition_(nullptr, name.c_str(), "pellucid.utils._cpp.classes." + space, doc,
+                    "__torch__.torch.classes." + space + "." + name, pybind11::tuple().ptr()) {}
+  template <class... Arguments>
+  class_& def(pybind11::init_<Arguments...>, const std::string& doc = "", std::initializer_list<arg> parameters = {}) {
+    return def("__init__", Definition::template constructor<Arguments...>(), doc, parameters);
+  }
+  template <class Function>
+  class_& def(const char* name, Function function, const std::string& doc = "",
+              std::initializer_list<arg> parameters = {}) {
+    std::vector<at::detail::Parameter> named;
+    if (parameters.size()) named.push_back({"self", nullptr});
+    for (const arg& each : parameters) named.push_back(each.parameter);
+    definition_.add(name, at::detail::callable(std::move(function), std::move(named)), doc);
+    return *this;
+  }
+  template <class Function>
+  class_& def_static(const char* name, Function function, const std::string& doc = "") {
+    definition_.add(name, at::detail::callable(std::move(function)), doc, true);
+    return *this;
+  }
+  template <class Get>
+  class_& def_property(const char* name, Get get) {
+    definition_.add_property(name, at::detail::callable(std::move(get)), {});
+    return *this;
+  }
+  template <class Get, class Set>
+  class_& def_property(const char* name, Get get, Set set) {
+    definition_.add_property(name, at::detail::callable(std::move(get)), at::detail::callable(std::move(set)));
+    return *this;
+  }
+  template <class Field, class Owner>
+  class_& def_readwrite(const char* name, Field Owner::*field) {
+    return def_property(
+        name, [field](const T& self) -> Field { return self.*field; },
+        [field](T& self, const Field& value) { self.*field = value; });
+  }
+  template <class Field, class Owner>
+  class_& def_readonly(const char* name, Field Owner::*field) {
+    return def_property(name, [field](const T& self) -> Field { return self.*field; });
+  }
+  template <class Get, class Set>
+  class_& def_pickle(Get get, Set set) {
+    definition_.add_pickle(std::move(get), std::move(set));
+    return *this;
+  }
+
+ private:
+  Definition definition_;
+};
 
 class Library {
  public:
@@ -16,34 +332,60 @@ class Library {
   }
 
   // A schema, or a schema or name with the kernel of all devices.
-  Library& def(const std::string& schema) {
-    at::detail::owned(PyObject_CallMethod(library_, "define", "s", schema.c_str()));
+  Library& def(const std::string& schema, std::initializer_list<at::Tag> = {}) {
+    at::detail::owned(PyObject_CallMethod(library_, "define", "s", without_space(schema).c_str()));
     return *this;
+  }
+  Library& def(const std::string& schema, CppFunction function) {
+    const std::string text = without_space(schema), name = text.substr(0, text.find('('));
+    def(name == text ? name + function.schema() : text);
+    return add(name, function, "CompositeImplicitAutograd");
   }
   template <class Function>
   Library& def(const std::string& schema, Function function) {
-    const std::string name = schema.substr(0, schema.find('('));
-    def(name == schema ? schema + at::detail::schema_of(+function) : schema);
-    return add(name, +function, "CompositeImplicitAutograd");
+    return def(schema, CppFunction(std::move(function)));
   }
+  Library& impl(const std::string& name, CppFunction function) { return add(without_space(name), function, key_.c_str()); }
   template <class Function>
   Library& impl(const std::string& name, Function function) {
-    return add(name, +function, key_.c_str());
+    return impl(name, CppFunction(std::move(function)));
+  }
+  // The kernel of every op at this key that has none of its own.
+  Library& fallback(const CppFunction& function) {
+    at::detail::call_helper("add_fallback", "(OOs)", library_,
+                            function.is_fallthrough() ? Py_None : function.function(""), key_.c_str());
+    return *this;
+  }
+  template <class T>
+  torch::class_<T> class_(const std::string& name, const std::string& doc = "") {
+    return torch::class_<T>(space_, name, doc);
   }
   // Where Python has more about the ops: nothing is imported.
   Library& impl_abstract_pystub(const char*, const char* = "") { return *this; }
   Library& set_python_module(const char*, const char* = "") { return *this; }
 
  private:
-  template <class Function>
-  Library& add(const std::string& name, Function* function, const char* key) {
-    PyObject* const kernel = at::detail::python_function(at::detail::callable(function), name.c_str(), "");
-    at::detail::owned(PyObject_CallMethod(library_, "impl", "sOs", name.c_str(), kernel, key));
+  std::string without_space(const std::string& text) const {
+    const std::string prefix = space_ + "::";
+    return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : text;
+  }
+  Library& add(const std::string& name, const CppFunction& function, const char* key) {
+    if (!function.key().empty()) key = function.key().c_str();
+    PyObject* const kernel =
+        function.is_fallthrough() ? Py_None : function.function(space_ + "::" + name);
+    at::detail::call_helper("add_kernel", "(OsOs)", library_, name.c_str(), kernel, key);
     return *this;
   }
 
   PyObject* library_;  // never released
   const std::string space_, key_;
+};
+
+// Ops registered one by one, their namespaces in their names.
+class RegisterOperators {
+ public:
+  template <class Function>
+  RegisterOperators&& op(const std::string& schema, Function function) &&;
 };
 
 namespace detail {
@@ -89,52 +431,28 @@ struct Registration {
 #define TORCH_LIBRARY_FRAGMENT(space, m) PELLUCID_LIBRARY_(space, "FRAGMENT", , m, __COUNTER__)
 #define TORCH_LIBRARY_IMPL(space, key, m) PELLUCID_LIBRARY_(space, "IMPL", key, m, __COUNTER__)
 #define TORCH_LIBRARY_EXPAND(space, m) TORCH_LIBRARY(space, m)
-#define TORCH_FN(function) &function
+#define TORCH_FN(...) &__VA_ARGS__
 #define TORCH_SELECTIVE_NAME(name) name
 #define TORCH_SELECTIVE_SCHEMA(schema) schema
 
-namespace c10 {
-
-template <class Signature>
-class TypedOperatorHandle;
-template <class Return, class... Arguments>
-class TypedOperatorHandle<Return(Arguments...)> {
- public:
-  explicit TypedOperatorHandle(std::string name) : name_(std::move(name)) {}
-  Return call(Arguments... arguments) const {
-    return at::detail::call<Return>(name_.c_str(), at::detail::pack(arguments)...);
-  }
-
- private:
-  std::string name_;
-};
-
-class OperatorHandle {
- public:
-  explicit OperatorHandle(std::string name) : name_(std::move(name)) {}
-  template <class Signature>
-  TypedOperatorHandle<Signature> typed() const {
-    return TypedOperatorHandle<Signature>(name_);
-  }
-
- private:
-  std::string name_;
-};
-
-class Dispatcher {
- public:
-  static Dispatcher& singleton() {
-    static Dispatcher dispatcher;
-    return dispatcher;
-  }
-  // The error of a name that nothing defines comes with the first call.
-  OperatorHandle findSchemaOrThrow(const char* name, const char* overload) const {
-    return OperatorHandle(*overload ? std::string(name) + "." + overload : name);
-  }
-};
-
-}  // namespace c10
-
 namespace torch {
+
 using c10::Dispatcher;
+using c10::DispatchKey;
+
+template <class Function>
+RegisterOperators&& RegisterOperators::op(const std::string& schema, Function function) && {
+  static std::vector<std::unique_ptr<std::pair<std::string, CppFunction>>> waiting;
+  const std::string space = schema.substr(0, schema.find("::"));
+  waiting.push_back(std::make_unique<std::pair<std::string, CppFunction>>(schema, CppFunction(std::move(function))));
+  detail::Registration(space.c_str(), "FRAGMENT", "",
+                       [](Library& library) { library.def(waiting.back()->first, waiting.back()->second); });
+  return std::move(*this);
 }
+
+}  // namespace torch
+
+#define STABLE_TORCH_LIBRARY(space, m) TORCH_LIBRARY(space, m)
+#define STABLE_TORCH_LIBRARY_FRAGMENT(space, m) TORCH_LIBRARY_FRAGMENT(space, m)
+#define STABLE_TORCH_LIBRARY_IMPL(space, key, m) TORCH_LIBRARY_IMPL(space, key, m)
+#define TORCH_BOX(function) function

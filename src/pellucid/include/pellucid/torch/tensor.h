@@ -7,6 +7,16 @@
 
 namespace at {
 
+template <class T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <class T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict__;
+};
+
+// The elements of a tensor that outlives it.
 template <class T, size_t N>
 class TensorAccessor {
  public:
@@ -24,6 +34,61 @@ class TensorAccessor {
   T* data_;
   const int64_t *sizes_, *strides_;
 };
+
+// The same with sizes of its own and indices of type `Index`, to be passed by value.
+template <class T, size_t N, template <class> class Traits, class Index>
+class GenericPackedTensorAccessor {
+ public:
+  GenericPackedTensorAccessor(T* data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
+    for (size_t d = 0; d < N; ++d) sizes_[d] = sizes[d], strides_[d] = strides[d];
+  }
+  Index size(int64_t dim) const { return static_cast<Index>(sizes_[dim]); }
+  Index stride(int64_t dim) const { return static_cast<Index>(strides_[dim]); }
+  T* data() const { return data_; }
+  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N>(data_, sizes_, strides_)[k]; }
+
+ private:
+  typename Traits<T>::PtrType data_;
+  int64_t sizes_[N], strides_[N];
+};
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+
+// A counted reference to a generator of random numbers.
+class Generator {
+ public:
+  Generator() = default;
+  static Generator adopt(GeneratorHandle* handle) {
+    Generator made;
+    made.handle_ = handle;
+    return made;
+  }
+  Generator(const Generator& other) : handle_(other.handle_) {
+    if (handle_) detail::table().count_generator(handle_, true);
+  }
+  Generator(Generator&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Generator& operator=(Generator other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Generator() {
+    if (handle_) detail::table().count_generator(handle_, false);
+  }
+  GeneratorHandle* handle() const { return handle_; }
+  bool defined() const { return handle_ != nullptr; }
+  uint64_t current_seed() const { return detail::table().generator_seed(handle_, nullptr); }
+  void set_current_seed(uint64_t seed) { detail::table().generator_seed(handle_, &seed); }
+  Device device() const { return kCPU; }
+
+ private:
+  GeneratorHandle* handle_ = nullptr;
+};
+
+namespace indexing {
+class TensorIndex;
+}
 
 class Tensor {
  public:
@@ -79,16 +144,35 @@ class Tensor {
   int64_t size(int64_t dim) const { return sizes()[place(dim)]; }
   int64_t stride(int64_t dim) const { return strides()[place(dim)]; }
   ScalarType scalar_type() const { return static_cast<ScalarType>(facts().dtype); }
-  ScalarType dtype() const { return scalar_type(); }
+  TypeMeta dtype() const { return scalar_type(); }
+  size_t itemsize() const { return static_cast<size_t>(element_size()); }
   Device device() const {
     const Facts found = facts();
     return {static_cast<DeviceType>(found.device_type), found.device_index};
   }
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
+  bool is_meta() const { return device().type() == kMeta; }
+  int64_t get_device() const { return device().index(); }
   bool requires_grad() const { return facts().requires_grad; }
+  bool is_sparse() const;
+  Layout layout() const { return is_sparse() ? kSparse : kStrided; }
+  bool is_floating_point() const { return is_floating(scalar_type()); }
+  bool is_complex() const { return isComplexType(scalar_type()); }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
   Tensor grad() const { return adopt(detail::table().gradient(handle_)); }
+  Tensor set_requires_grad(bool value) const { return requires_grad_(value); }
+  // d(this) / d(leaves), added to their gradients.
+  void backward() const;
+  void backward(const Tensor& gradient, optional<bool> retain_graph = {}, bool create_graph = false,
+                optional<TensorList> inputs = {}) const;
+  Tensor index(std::initializer_list<indexing::TensorIndex> places) const;
+  Tensor index(ArrayRef<indexing::TensorIndex> places) const;
+  Tensor index_put_(std::initializer_list<indexing::TensorIndex> places, const Tensor& values) const;
+  Tensor index_put_(std::initializer_list<indexing::TensorIndex> places, const Scalar& value) const;
+  Tensor to(TypeMeta type, bool non_blocking = false, bool copy = false) const {
+    return to(type.type, non_blocking, copy);
+  }
   bool is_contiguous() const {
     const Facts found = facts();
     int64_t expected = 1;
@@ -118,23 +202,44 @@ class Tensor {
   const T* const_data_ptr() const {
     return data_ptr<T>();
   }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    TORCH_CHECK(numel() < (int64_t{1} << 31), "packed_accessor32: the tensor has ", numel(), " elements");
+    return {data_ptr<T>(), sizes(), strides()};
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    return {data_ptr<T>(), sizes(), strides()};
+  }
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const {
     TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
+  Scalar item() const {
+    TORCH_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+    const ScalarType type = scalar_type();
+    const ScalarType wide = isComplexType(type) ? kComplexDouble : is_floating(type) ? kDouble : kLong;
+    const Tensor value = detail::call<Tensor>("aten::_to_copy", detail::pack(*this), detail::pack(wide));
+    if (type == kBool) return *static_cast<const int64_t*>(value.data_ptr()) != 0;
+    if (wide == kLong) return *static_cast<const int64_t*>(value.data_ptr());
+    if (wide == kDouble) return *static_cast<const double*>(value.data_ptr());
+    return *static_cast<const c10::complex<double>*>(value.data_ptr());
+  }
   template <class T>
   T item() const {
-    const Tensor number = detail::call<Tensor>("aten::reshape", detail::pack(*this), detail::pack(IntArrayRef()));
-    const Scalar value = number.element();
-    return value.to<T>();
+    return item().to<T>();
   }
-  Scalar item() const { return item<double>(); }
 
 #include "pellucid_methods.h"
 
   Tensor operator[](int64_t index) const { return select(0, index); }
+  Tensor operator[](const Scalar& index) const { return select(0, index.toLong()); }
+  Tensor operator[](const Tensor& index) const { return select(0, index.item<int64_t>()); }
   Tensor operator-() const { return neg(); }
+  Tensor operator~() const { return bitwise_not(); }
   template <class Other>
   Tensor& operator+=(const Other& other) {
     add_(other);
@@ -162,18 +267,17 @@ class Tensor {
     TORCH_CHECK(dim >= -count && dim < count, "Dimension out of range: ", dim, " of a tensor with ", count);
     return static_cast<size_t>(dim < 0 ? dim + count : dim);
   }
-  // The value of a tensor of one element.
-  Scalar element() const {
-    const Tensor wide = detail::call<Tensor>("aten::_to_copy", detail::pack(*this), detail::pack(ScalarType::Double));
-    return *static_cast<const double*>(wide.data_ptr());
-  }
-
   TensorHandle* handle_ = nullptr;
 };
 static_assert(sizeof(Tensor) == sizeof(TensorHandle*), "lists of tensors are lists of handles");
 
 namespace detail {
 
+inline Argument pack(const Generator& generator) {
+  Argument made = argument(generator.defined() ? Argument::Generator : Argument::None);
+  made.generator = generator.handle();
+  return made;
+}
 inline Argument pack(const Tensor& tensor) {
   Argument made = argument(tensor.defined() ? Argument::Tensor : Argument::None);
   made.tensor = tensor.handle();
@@ -240,6 +344,15 @@ struct Taken<std::tuple<Tensors...>> {
 
 }  // namespace detail
 
+namespace detail {
+
+// What a factory made, a leaf that requires a gradient if the options say so.
+inline Tensor with_options(Tensor made, const TensorOptions& options) {
+  return options.requires_grad() ? made.requires_grad_(true) : made;
+}
+
+}  // namespace detail
+
 #include "pellucid_functions.h"
 
 #define PELLUCID_OPERATOR(sign, method)                                                         \
@@ -255,11 +368,16 @@ PELLUCID_OPERATOR(>, gt)
 PELLUCID_OPERATOR(>=, ge)
 PELLUCID_OPERATOR(==, eq)
 PELLUCID_OPERATOR(!=, ne)
+PELLUCID_OPERATOR(&, bitwise_and)
+PELLUCID_OPERATOR(|, bitwise_or)
+PELLUCID_OPERATOR(^, bitwise_xor)
 #undef PELLUCID_OPERATOR
 inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }
 inline Tensor operator*(const Scalar& a, const Tensor& b) { return b.mul(a); }
 inline Tensor operator-(const Scalar& a, const Tensor& b) { return rsub(b, a); }
 inline Tensor operator/(const Scalar& a, const Tensor& b) { return b.reciprocal().mul(a); }
+
+inline std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace at
 

@@ -1,0 +1,203 @@
+"""Types for classes and enumerations of C++, and ``torch.classes``.
+
+Called by ``include/pellucid/torch/classes.h``, which adds members to them.
+"""
+
+from __future__ import annotations
+
+from functools import partialmethod
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pellucid import _C
+from pellucid._package.calls import offered
+from pellucid.library import fallthrough_kernel
+from pellucid.utils._cpp import loading
+
+
+class Instance:
+    """An object of C++, which ``_held`` owns."""
+
+    _held: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(f"{type(self).__name__}: No constructor defined!")
+
+
+def make_class(name: str, module: str, doc: str, bases: tuple[type, ...]) -> type:
+    """A type whose members C++ adds."""
+    members = {"__module__": module, "__doc__": doc or None}
+    made = type(name, bases or (Instance,), members)
+    if module.startswith(f"{__name__}."):
+        space = module.rpartition(".")[2]
+        type.__setattr__(made, "__reduce__", partialmethod(_reduced, space))
+        setattr(getattr(classes, space), name, made)
+    return made
+
+
+def _reduced(instance: Any, space: str) -> tuple[Any, ...]:
+    """How an object of ``torch.classes`` is pickled and copied."""
+    name = type(instance).__name__
+    if not hasattr(instance, "__setstate__"):
+        raise RuntimeError(
+            f"Tried to serialize object {space}.{name} which does not have a "
+            "__getstate__ method defined: give its class def_pickle"
+        )
+    return _restored, (space, name, instance.__getstate__())
+
+
+def _restored(space: str, name: str, state: Any) -> Any:
+    kind = getattr(getattr(classes, space), name)
+    made = kind.__new__(kind)
+    made.__setstate__(state)
+    return made
+
+
+class Enumeration:
+    """A value of an enumeration of C++."""
+
+    __members__: ClassVar[dict[str, Enumeration]]
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+        self.name = next(
+            (name for name, each in self.__members__.items() if each.value == value),
+            "???",
+        )
+
+    @classmethod
+    def _add(cls, name: str, value: int) -> None:
+        made = cls(value)
+        made.name = name
+        cls.__members__[name] = made
+        setattr(cls, name, made)
+
+    @classmethod
+    def _of(cls, value: int) -> Enumeration:
+        return cls(value)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{self}: {self.value}>"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return self.value
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+
+def make_enum(name: str, module: str, doc: str) -> type:
+    """An enumeration without values."""
+    members: dict[str, Any] = {"__module__": module, "__doc__": doc or None}
+    members["__members__"] = {}
+    return type(name, (Enumeration,), members)
+
+
+class Namespace:
+    """The classes of one ``TORCH_LIBRARY``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError(
+            f"Class {name} not registered with 'TORCH_LIBRARY({self._name}, m)': load "
+            "the library that registers it (torch.classes.load_library)"
+        )
+
+
+class Classes(ModuleType):
+    """``torch.classes``: the classes of C++ libraries, by namespace and name."""
+
+    def load_library(self, path: str) -> None:
+        """Loads a library, which registers its classes."""
+        loading.load_library(path)
+
+    def __getattr__(self, name: str) -> Namespace:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = Namespace(name)
+        setattr(self, name, made)
+        return made
+
+
+classes = offered.value(Classes(f"{__name__}.classes"))
+
+
+# ------------------------------------------------------ ops and boxed kernels
+
+
+def op_schema(name: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """Name, overload and arguments (names and types) of an op; RuntimeError without
+    one."""
+    if not is_op(name):
+        raise RuntimeError(f"Could not find schema for {name}.")
+    space, plain, overload, arguments, _, _ = _C._op_schema(name)
+    return f"{space}::{plain}", overload, [(row[0], row[1]) for row in arguments]
+
+
+def is_op(name: str) -> bool:
+    """Whether an overload of this name is registered."""
+    try:
+        _C._op_schema(name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _overload(name: str) -> Any:
+    space, _, rest = name.partition("::")
+    plain, _, overload = rest.partition(".")
+    packet = getattr(getattr(import_module("pellucid").ops, space), plain)
+    return getattr(packet, overload or "default")
+
+
+def call_op(name: str, arguments: list[Any]) -> tuple[Any, ...]:
+    """The results of an op, given all its arguments in order."""
+    op_schema(name)  # raises without one
+    schema = _C._op_schema(name)[3]
+    keywords = {
+        row[0]: value for row, value in zip(schema, arguments, strict=True) if row[-1]
+    }
+    results = _overload(name)(*arguments[: len(schema) - len(keywords)], **keywords)
+    if results is None:
+        return ()
+    return results if isinstance(results, tuple) else (results,)
+
+
+def in_order(
+    name: str, args: tuple[Any, ...], keywords: dict[str, Any] | None, skipped: int
+) -> list[Any]:
+    """All arguments of a call of an op in order, defaults included."""
+    given = list(args[skipped:])
+    for row in _C._op_schema(name)[3][len(given) :]:
+        given.append((keywords or {}).get(row[0], row[6]))
+    return given
+
+
+def add_kernel(library: Any, name: str, kernel: Any, key: str) -> None:
+    """Registers a kernel; None is one that falls through."""
+    library.impl(name, fallthrough_kernel if kernel is None else kernel, key)
+
+
+def add_fallback(library: Any, kernel: Any, key: str) -> None:
+    """Registers the kernel of all ops at a key: it takes an op's name first."""
+    if kernel is None:
+        library.fallback(fallthrough_kernel, key)
+        return
+
+    def run(op: Any, *args: Any, **kwargs: Any) -> Any:
+        return kernel(op._name, *args, **kwargs)
+
+    library.fallback(run, key)
