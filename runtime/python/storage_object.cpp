@@ -301,7 +301,7 @@ PyMappingMethods mapping_methods = {};
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
-    if (tensor.device.type == DeviceType::CPU) tensor.host();
+    if (tensor.device.type == DeviceType::CPU) static_cast<void>(tensor.address());
     if (tensor.storage) {
       before_write(*tensor.storage);
       tensor.storage->escaped = true;
