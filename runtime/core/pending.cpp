@@ -75,9 +75,7 @@ class ComputedCall {
   OpCall call_{};
 };
 
-void compute_operands(OpCall& call, void* pending) {
-  ComputedCall(call, *static_cast<const Pending*>(pending)).run();
-}
+void compute_operands(OpCall& call, void* pending) { ComputedCall(call, *static_cast<const Pending*>(pending)).run(); }
 
 }  // namespace
 

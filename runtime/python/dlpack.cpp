@@ -80,8 +80,9 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     if (requires_grad(tensor))
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");
     if (!pending_of(tensor).empty()) {
-      PyErr_SetString(PyExc_BufferError, "Can't export tensors with the conjugate bit set or with a pending negation: "
-                                         "use tensor.resolve_conj().resolve_neg()");
+      PyErr_SetString(PyExc_BufferError,
+                      "Can't export tensors with the conjugate bit set or with a pending negation: "
+                      "use tensor.resolve_conj().resolve_neg()");
       raise_python();
     }
     if (code_of(tensor.dtype) == kNoCode) {

@@ -113,9 +113,7 @@ NAMED_OPS: Final = (
         "view_as_complex",
         "histories of complex views of real tensors",
     ),
-    NamedOp(
-        "ViewAsReal", "view_as_real", "histories of real views of complex tensors"
-    ),
+    NamedOp("ViewAsReal", "view_as_real", "histories of real views of complex tensors"),
     NamedOp("Zero", "zero_", "the tangent of an overwritten value"),
     NamedOp("ZerosLike", "zeros_like", "tangents of operands that have none"),
 )
