@@ -15,6 +15,8 @@ enum class NamedOp : uint8_t {
   AsStridedGeometry,
   BoxMuller,
   Clone,
+  ConjPhysical,
+  ConjView,
   Copy,
   Detach,
   Expand,
@@ -22,6 +24,8 @@ enum class NamedOp : uint8_t {
   Index,
   IndexPut,
   Narrow,
+  Neg,
+  NegView,
   OnesLike,
   Select,
   Slice,
@@ -32,10 +36,12 @@ enum class NamedOp : uint8_t {
   ToCopy,
   Unsqueeze,
   View,
+  ViewAsComplex,
+  ViewAsReal,
   Zero,
   ZerosLike,
 };
-constexpr int kNumNamedOps = 26;
+constexpr int kNumNamedOps = 32;
 
 struct NamedOpRow {
   const char *name, *why;  // what needs it, for the error
@@ -48,6 +54,8 @@ inline constexpr NamedOpRow kNamedOps[] = {
     {"pellucid::as_strided.geometry", "as_strided itself, with the base's geometry for the gradient"},
     {"pellucid::_box_muller", "normal draws are computed from uniform ones"},
     {"clone", "a leaf's gradient must not share memory; tangents are not shared"},
+    {"_conj_physical", "the elements of a tensor whose conjugation is pending"},
+    {"_conj", "a pending conjugation ends; histories of views"},
     {"copy_", "writes into destinations, gradients and indexed elements"},
     {"detach", "modes and subclasses see saved results and gradients being detached"},
     {"expand", "batched operands, assignment by index and tangents broadcast"},
@@ -55,6 +63,8 @@ inline constexpr NamedOpRow kNamedOps[] = {
     {"index.Tensor", "indexing by tensors"},
     {"index_put_", "assignment by index tensors"},
     {"narrow", "the parts of split"},
+    {"neg", "the elements of a tensor whose negation is pending"},
+    {"_neg_view", "a pending negation ends; histories of views"},
     {"ones_like", "modes and subclasses see where backward starts"},
     {"select.int", "indexing by a number; examples of a batch; the parts of unbind"},
     {"slice.Tensor", "indexing by a slice"},
@@ -65,6 +75,8 @@ inline constexpr NamedOpRow kNamedOps[] = {
     {"_to_copy", "gradients, tangents, operands and values are converted, recorded"},
     {"unsqueeze", "indexing by None; ranks of batched operands"},
     {"view", "reshape if strides allow it; summed gradients lose their leading dims"},
+    {"view_as_complex", "histories of complex views of real tensors"},
+    {"view_as_real", "histories of real views of complex tensors"},
     {"zero_", "the tangent of an overwritten value"},
     {"zeros_like", "tangents of operands that have none"},
 };

@@ -92,6 +92,8 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
           if (is_tensor_list(value) && source.element < 0) list_bytes += payload_bytes(value);
         } else {
           constant = copy_value(value, cursor);
+          const ArgType type = call.op->schema.arguments[source.index].type;
+          facts.saves_number |= (type == ArgType::Tensor || type == ArgType::TensorOrScalar) && !value.is_none();
         }
         break;
       }

@@ -56,6 +56,7 @@ struct NodeFacts final : RefCounted {
   uint16_t node_class = 0;  // size class of a node's block
   uint16_t own_class = 0;
   uint32_t tensors = 0;           // bits over the plan's arguments: forward tensors and lists of them
+  bool saves_number = false;      // a number given for a tensor: freed like a saved tensor, as in PyTorch
   uint32_t owned = 0;             // likewise: forward tensors, forward results, and what the plan's forward op saved
   GradientInfo* infos = nullptr;  // one per result
   Value* constants = nullptr;     // one per argument of the plan: the non-tensors; None in place of tensors

@@ -400,6 +400,7 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
 
 void OpNode::release_saved() {
   if (released) return;
+  released = facts->saves_number;
   for (uint32_t rest = facts->owned; rest; rest &= rest - 1) {
     const int i = std::countr_zero(rest);
     const bool list = is_tensor_list(saved[i]);

@@ -166,8 +166,7 @@ void as_strided(OpCall& call, void*) {
 
 }  // namespace intrinsics
 
-StridedCall::StridedCall(TensorImpl& view) {
-  TensorImpl& base = *view.base;
+StridedCall::StridedCall(TensorImpl& base, TensorImpl& view) {
   const Value given[] = {Value::of(&base),           Value::of(view.shape()), Value::of(view.stride()),
                          Value::of_int(view.offset), Value::of(base.shape()), Value::of(base.stride()),
                          Value::of_int(base.offset)};

@@ -21,9 +21,9 @@ void as_strided(OpCall& call, void*);           // the public op
 
 }  // namespace intrinsics
 
-// The as_strided call equivalent to `view`, a view of `view.base`. Its arguments point into itself.
+// The as_strided call on `base` equivalent to `view`. Its arguments point into itself.
 struct StridedCall {
-  explicit StridedCall(TensorImpl& view);
+  StridedCall(TensorImpl& base, TensorImpl& view);
   StridedCall(const StridedCall&) = delete;
   OpCall call;
   Value args[7], rets[1];

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/pending.h"
 #include "core/recording.h"
 #include "core/thread_state.h"
 
@@ -218,6 +219,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
   tensor.device = source.device;  // possibly another device of the same type
   tensor.offset = source.offset;
   set_geometry(tensor, source.shape(), source.stride());
+  set_pending(tensor, pending_of(source));
   if (!tensor.own_version) {  // keep the tensor's version counter: the storage's belongs to other tensors
     tensor.own_version = new VersionCell;
     tensor.flags |= TensorImpl::kOwnVersion;

@@ -5,7 +5,10 @@
 #include "autograd/op_node.h"
 #include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
+#include "core/complex_view.h"
 #include "core/error.h"
+#include "core/named_ops.h"
+#include "core/pending.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -18,22 +21,42 @@ namespace {
         how);
 }
 
-void refuse_other_dtype(const TensorImpl& view) {
-  if (view.dtype != view.base->dtype)
-    raise(ErrorKind::NotImplemented,
-          "a write through a view of another dtype (real, imag, view_as_real, view_as_complex) is not recorded:\n"
-          "make the new tensor from its parts (torch.complex), or write under torch.no_grad().");
+// Makes the history of the call's result that of the call.
+void record(const OpCall& call) {
+  Ref<OpNode> node = make_op_node(call, node_facts_of(call, permanent(&fixed_derivative(*call.op))));
+  set_history(*call.rets[0].tensor, Ref<Node>::adopt(node.leak()), 0);
 }
 
-// Makes the history of `view` that of as_strided of its base, with this geometry.
-Node* record_as_strided(TensorImpl& view) {
-  refuse_other_dtype(view);
-  const StridedCall strided(view);
-  Ref<OpNode> node =
-      make_op_node(strided.call, node_facts_of(strided.call, permanent(&fixed_derivative(*strided.call.op))));
-  OpNode* made = node.get();
-  set_history(view, Ref<Node>::adopt(node.leak()), 0);
-  return made;
+void record(NamedOp op, TensorImpl& source, TensorImpl& view) {
+  Value args[] = {Value::of(&source)}, rets[] = {Value::of(&view)};
+  record(OpCall{&named_op(op), args, rets, 1, {}});
+}
+
+// Makes the history of `view`, which reads the memory of `base`, that of as_strided of the base, between the views that
+// change how elements are read.
+void record_from(TensorImpl& base, TensorImpl& view) {
+  const KeySet differing = KeySet::from_bits(pending_of(view).bits() ^ pending_of(base).bits());
+  const auto through = [&](const Tensor& inner, NamedOp op) {
+    record_from(base, *inner);
+    record(op, *inner, view);
+  };
+  const auto over = [&](const Tensor& outer, NamedOp op) {
+    record(op, base, *outer);
+    record_from(*outer, view);
+  };
+  const bool of_complex = is_complex(base.dtype), is_complex_view = is_complex(view.dtype);
+  if (differing.has(Key::Negative)) return through(toggled(view, Key::Negative, false), NamedOp::NegView);
+  if (differing.has(Key::Conjugate) && is_complex_view)
+    return through(toggled(view, Key::Conjugate, false), NamedOp::ConjView);
+  if (differing.has(Key::Conjugate)) return over(toggled(base, Key::Conjugate, false), NamedOp::ConjView);
+  if (is_complex_view && !of_complex) return through(view_as_real(view, false), NamedOp::ViewAsComplex);
+  if (of_complex && !is_complex_view) return over(view_as_real(base, false), NamedOp::ViewAsReal);
+  record(StridedCall(base, view).call);
+}
+
+Node* record_view(TensorImpl& view) {
+  record_from(*view.base, view);
+  return view.autograd->grad_fn.get();
 }
 
 const char* refusal(const TensorImpl& view) {
@@ -67,7 +90,7 @@ Node* view_grad_fn(TensorImpl& view) {
   if (view.flags & TensorImpl::kFunctionView && rewritten) raise_stale("made by a custom Function");
   if (view.flags & TensorImpl::kMultiView && rewritten) raise_stale("made by a function that returns several views");
   if (!base_node && !rewritten) return nullptr;
-  return record_as_strided(view);
+  return record_view(view);
 }
 
 void check_inference_write(const char* writer, const TensorImpl& written) {
@@ -107,10 +130,9 @@ void become_base(TensorImpl& view) {
 
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge) {
   TensorImpl& base = *view.base;
-  refuse_other_dtype(view);
   Ref<Node> node = make_copy_slices(base, view, std::move(writer), self_edge);
   set_history(base, std::move(node), 0);
-  record_as_strided(view);
+  record_view(view);
 }
 
 }  // namespace pellucid

@@ -5,6 +5,7 @@
 
 namespace pellucid {
 
+inline bool is_complex(DType dtype) { return category(dtype) == DTypeCategory::Complex; }
 DType real_dtype(DType dtype);     // of the parts of a complex dtype
 DType complex_dtype(DType dtype);  // the complex dtype with parts of this dtype
 

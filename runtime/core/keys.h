@@ -25,7 +25,9 @@ enum class Key : uint8_t {
   // functionality, innermost first
   PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
   Lazy = 24,            // records ops instead of running them, in regions of compiled callables: record/
-  ViewInPlace = 26,     // rebases history when a view is written in place
+  Conjugate = 25,       // the conjugates of the elements in memory: core/pending.h
+  Negative = 26,        // their negatives
+  ViewInPlace = 28,     // rebases history when a view is written in place
   Autograd = 32,
   // kinds of tensors stored as other tensors (core/kind.h), whose ops are ops on the components; above Autograd,
   // because the components are what is differentiated

@@ -95,6 +95,10 @@ void TensorImpl::find_host_memory() {
           "the CPU cannot read or write the memory of a tensor on %s.\n"
           "Copy the tensor first: tensor.cpu()",
           device_name(device).c_str());
+  if (flags & kPending)
+    raise(ErrorKind::Runtime,
+          "the elements of a tensor whose conjugation or negation is pending are not those in its memory.\n"
+          "Compute them first: tensor.resolve_conj().resolve_neg()");
   find_memory();
 }
 
@@ -357,7 +361,8 @@ inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t of
   view->offset = offset;
   // A view of a subclass's tensor is not an instance of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
-  constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference | TensorImpl::kOffHost;
+  constexpr uint16_t kInherited =
+      TensorImpl::kNoMemory | TensorImpl::kInference | TensorImpl::kOffHost | TensorImpl::kPending;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // follows the memory, wherever the view was made
   view->flags |= source.flags & kInherited;
   if (view->flags & TensorImpl::kInference) [[unlikely]]

@@ -37,6 +37,7 @@ struct TensorImpl : RefCounted {
     kInference = 64,    // made in inference mode
     kOwnVersion = 128,  // has a version cell of its own (`.data`)
     kOffHost = 256,     // on a device whose memory the CPU must not touch: host() raises
+    kPending = 512,     // conjugation or negation is pending (core/pending.h): host() raises
     kRowMajor = 1024,   // contiguous, with row-major strides even for dims of size 1
     // of views, by how they were made: an in-place write with gradients is refused
     kNoGradView = 2048,    // in no_grad mode
@@ -73,7 +74,7 @@ struct TensorImpl : RefCounted {
 
   // The address of the first element, for code that runs on the CPU.
   char* host() {
-    if (flags & (kNoMemory | kOffHost)) [[unlikely]]
+    if (flags & (kNoMemory | kOffHost | kPending)) [[unlikely]]
       find_host_memory();
     return static_cast<char*>(storage->host) + offset * static_cast<int64_t>(item_size(dtype));
   }

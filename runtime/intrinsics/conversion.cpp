@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "core/kind.h"
 #include "core/named_ops.h"
+#include "core/pending.h"
 #include "intrinsics/give.h"
 #include "intrinsics/kernels.h"
 #include "intrinsics/layout.h"
@@ -89,6 +90,10 @@ void contiguous(OpCall& call, void*) {
 void view_dtype(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
   const DType dtype = static_cast<DType>(call.args[1].integer);
+  if (!pending_of(self).empty() && dtype != self.dtype)
+    raise(ErrorKind::Runtime,
+          "view(dtype): the elements of a tensor with a pending conjugation or negation are not those in its memory.\n"
+          "Compute them first: resolve_conj().resolve_neg()");
   const auto before = static_cast<int64_t>(item_size(self.dtype)), after = static_cast<int64_t>(item_size(dtype));
   const auto shape = self.shape(), stride = self.stride();
   std::vector<int64_t> sizes(shape.begin(), shape.end()), strides(stride.begin(), stride.end());

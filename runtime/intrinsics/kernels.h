@@ -45,6 +45,8 @@ void change_view(OpCall& call, void*);
 void install_in_place_views();
 
 // complex_views.cpp
+void conj_view(OpCall& call, void*);
+void neg_view(OpCall& call, void*);
 void view_as_real(OpCall& call, void*);
 void view_as_complex(OpCall& call, void*);
 

@@ -4,6 +4,7 @@
 
 #include "core/backend.h"
 #include "core/geometry.h"
+#include "core/pending.h"
 #include "core/pinned_memory.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
@@ -100,6 +101,8 @@ Tensor HostShadows::view_of_original(TensorImpl& result) const {
 }
 
 Tensor on_host(TensorImpl& tensor) {
+  if (tensor.flags & TensorImpl::kPending) [[unlikely]]
+    return on_host(*resolved(tensor));
   HostShadows shadows;
   shadows.add(tensor);
   shadows.copy();

@@ -106,6 +106,13 @@ struct OneRun {
   }
 };
 
+// The `count` elements that end at `last`, in reverse order.
+template <class Element>
+void copy_reversed(char* to, const char* last, int64_t count) {
+  const auto* end = reinterpret_cast<const Element*>(last) + 1;
+  std::reverse_copy(end - count, end, reinterpret_cast<Element*>(to));
+}
+
 // One map call with prepared axes; shared read-only by all threads.
 class MapRun {
  public:
@@ -191,6 +198,14 @@ class MapRun {
     is_narrow_ = true;
   }
 
+  // An input of narrow elements in reverse order, which kernels would read one by one.
+  bool is_reversed(int k) const {
+    const MapOperand& operand = call_.operands[static_cast<size_t>(k)];
+    const int64_t item = kernel_item(k);
+    return k >= call_.num_outputs && operand.dtype == operand.kernel_dtype && item < 4 &&
+           axes_.stride(k, inner()) == -item;
+  }
+
   // An operand goes through a tile if its dtype differs, or if its unit-stride axis is another one (a
   // transposition of enough elements to be worth a copy). An input broadcast along rows is read in place, once
   // per row. With short rows, operands whose rows are not contiguous with each other are staged too.
@@ -207,6 +222,7 @@ class MapRun {
           stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
       if (!is_broadcast && is_transposed && !is_narrow_ && rectangle >= kShortCall) { stage = transposes_ = true; }
       if (short_rows && !is_row_dense(k)) stage = true;
+      if (is_reversed(k) && rectangle >= kShortCall) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }
   }
@@ -341,6 +357,12 @@ class MapRun {
     const int64_t row_bytes = kernel_item(k) * columns;
     if (is_plain_transposition(k))
       return transpose(tile, row_bytes, memory, axes_.stride(k, inner()), rows, columns, item_size(operand.dtype));
+    if (is_reversed(k)) {
+      const auto copy = kernel_item(k) == 1 ? copy_reversed<uint8_t> : copy_reversed<uint16_t>;
+      for (int64_t row = 0; row < rows; ++row)
+        copy(tile + row * row_bytes, memory + row * axes_.stride(k, inner() - 1), columns);
+      return;
+    }
     const Sides sides = choose_sides(k, columns, rows);
     convert(operand.kernel_dtype, tile, operand.dtype, memory,
             Run{{sides.sizes[0], sides.sizes[1]}, {sides.tile[0], sides.tile[1]}, {sides.memory[0], sides.memory[1]}});

@@ -14,6 +14,8 @@ inline constexpr Intrinsic kIntrinsics[] = {
     {"pellucid::as_strided_backward.geometry", intrinsics::as_strided_backward},
     {"pellucid::as_strided_gather.geometry", intrinsics::as_strided_gather},
     {"as_strided", intrinsics::as_strided},
+    {"_conj", intrinsics::conj_view},
+    {"_neg_view", intrinsics::neg_view},
     {"view_as_real", intrinsics::view_as_real},
     {"view_as_complex", intrinsics::view_as_complex},
     {"contiguous", intrinsics::contiguous},

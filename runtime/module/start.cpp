@@ -9,6 +9,7 @@
 
 #include "autograd/handler.h"
 #include "core/named_ops.h"
+#include "core/pending.h"
 #include "core/thread_pool.h"
 #include "intrinsics/kernels.h"
 #include "kernels/code_memory.h"
@@ -133,6 +134,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_transforms();
     load_op_table(folder + "/frozen.bin", kIntrinsics);
     intrinsics::install_in_place_views();
+    register_pending();
     register_strided_rule();
     find_named_ops();
     trace_function = ask_python;

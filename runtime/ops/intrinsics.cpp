@@ -13,7 +13,7 @@
 namespace pellucid {
 namespace {
 
-// In function transforms: calls the op that replaces the intrinsic, on the same arguments.
+// For tensors without memory of their own: calls the op that replaces the intrinsic, on the same arguments.
 void run_instead(OpCall& call, void* context) {
   OpCall other{static_cast<const OpRecord*>(context), call.args, call.rets, call.num_args, {}};
   dispatch(other);
@@ -33,8 +33,8 @@ void register_kernels(OpRecord& op, const encoded::IntrinsicRow& given, BoxedKer
     register_catch_all(op, {kernel, nullptr});
   }
   if (op.kind == OpKind::Composite) {  // the ops that it calls record gradients; it has none of its own
-    register_fall_through(op, Key::Autograd);
-    register_fall_through(op, Key::ViewInPlace);
+    for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Conjugate, Key::Negative})
+      register_fall_through(op, key);
   }
   if (given.is_transparent) register_fall_through(op, Key::Transforms);
   if (!given.is_seen) register_fall_through(op, Key::PythonDispatch);
@@ -56,7 +56,8 @@ OpRecord& define(const encoded::IntrinsicRow& given, BoxedKernel kernel) {
 // Resolves references to other ops, once all are defined.
 void connect(OpRecord& op, const encoded::IntrinsicRow& given) {
   if (!given.instead.empty())
-    register_kernel(op, Key::Transforms, {run_instead, &required_op(std::string(given.instead).c_str())});
+    for (const Key key : {Key::Transforms, Key::Quantized, Key::Sparse, Key::Nested})
+      register_kernel(op, key, {run_instead, &required_op(std::string(given.instead).c_str())});
   if (given.gradient.empty()) return;
   DerivativePlan plan;
   plan.op = &required_op(std::string(given.gradient).c_str());

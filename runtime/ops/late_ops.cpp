@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autograd/tensor_history.h"
+#include "autograd/view_history.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
@@ -14,6 +16,7 @@
 #include "core/layout.h"
 #include "core/named_ops.h"
 #include "core/owned_results.h"
+#include "core/thread_state.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "plan/records.h"
@@ -108,6 +111,7 @@ void refuse_gradients(const OpCall& call) {
 void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
   prepare_destination(call, destination, result);
   if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
+  else check_in_place(call.op->schema.name.c_str(), destination, thread_state.grad_mode && requires_grad(destination));
 }
 
 // Runs the target and writes its results where the call says: in-place and out= forms of ops without a kernel for them.
@@ -175,7 +179,8 @@ void define_late(const encoded::LateRow& given) {
     if (body == LateBody::Redirect) record.kind = target.kind;
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
   }
-  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
+  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms, Key::Conjugate, Key::Negative})
+    register_fall_through(record, key);
   if (!given.is_seen) register_fall_through(record, Key::PythonDispatch);
   if (given.takes_parts)
     for (const Key key : {Key::Quantized, Key::Sparse, Key::Nested}) register_fall_through(record, key);

@@ -7,6 +7,7 @@
 #include "core/backend.h"
 #include "core/device_names.h"
 #include "core/hooks.h"
+#include "core/pending.h"
 #include "kernels/host_shadow.h"
 #include "python/data_in.h"
 #include "python/function_protocol.h"
@@ -138,6 +139,11 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
             device_name(tensor.device).c_str());
     if (tensor.keys.has(Key::Sparse))
       raise(ErrorKind::Type, "a sparse tensor is not a NumPy array: convert it first, with to_dense()");
+    if (const KeySet pending = pending_of(tensor); !pending.empty())
+      raise(ErrorKind::Runtime,
+            "Can't call numpy() on Tensor that has %s bit set: its elements are not those in memory.\n"
+            "Use tensor.resolve_conj().resolve_neg().numpy(), or numpy(force=True).",
+            pending.has(Key::Conjugate) ? "conjugate" : "negative");
     if (!format_of(tensor.dtype))
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());

@@ -7,6 +7,7 @@
 #include "autograd/tensor_history.h"
 #include "core/device_names.h"
 #include "core/hooks.h"
+#include "core/pending.h"
 #include "python/boundary.h"
 #include "python/data_in.h"
 #include "python/tensor_type.h"
@@ -78,6 +79,12 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     TensorImpl& tensor = *tensor_of(self);
     if (requires_grad(tensor))
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");
+    if (!pending_of(tensor).empty()) {
+      PyErr_SetString(PyExc_BufferError,
+                      "Can't export tensors with the conjugate bit set or with a pending negation: "
+                      "use tensor.resolve_conj().resolve_neg()");
+      raise_python();
+    }
     if (code_of(tensor.dtype) == kNoCode) {
       PyErr_Format(PyExc_BufferError, "DLPack has no type for elements of %s; view() them as another dtype",
                    facts_of(tensor.dtype).torch_name);

@@ -303,7 +303,7 @@ PyObject* untyped_storage(PyObject* self, PyObject*) {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.keys.has(Key::Sparse))
       raise(ErrorKind::NotImplemented, "a sparse tensor has no storage of its own: ask its indices() and values()");
-    if (tensor.device.type == DeviceType::CPU) tensor.host();
+    if (tensor.device.type == DeviceType::CPU) static_cast<void>(tensor.address());
     if (tensor.storage) {
       before_write(*tensor.storage);
       tensor.storage->escaped = true;

@@ -115,7 +115,11 @@ PyObject* is_in_pinned_memory(PyObject* self, PyObject*) {
     return PyBool_FromLong(has_memory && is_pinned(*tensor.storage));
   });
 }
-PyObject* always_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
+
+template <Key key>
+PyObject* is_pending(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self)->keys.has(key));
+}
 
 PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
@@ -181,8 +185,8 @@ PyMethodDef queries[] = {
      "Whether the elements are contiguous, in row-major order."},
     {"_has_no_memory", has_flag<TensorImpl::kNoMemory>, METH_NOARGS, "Whether it consists of other tensors alone."},
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
-    {"is_conj", always_false, METH_NOARGS, "Whether a conjugation is pending: never, conj() computes at once."},
-    {"is_neg", always_false, METH_NOARGS, "Whether a negation is pending: never, neg() computes at once."},
+    {"is_conj", is_pending<Key::Conjugate>, METH_NOARGS, "Whether the elements are the conjugates of those in memory."},
+    {"is_neg", is_pending<Key::Negative>, METH_NOARGS, "Whether the elements are the negatives of those in memory."},
     {"is_pinned", is_in_pinned_memory, METH_VARARGS, "Whether the memory is page-locked for copies to a device."},
     {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
     {},

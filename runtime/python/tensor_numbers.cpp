@@ -29,7 +29,7 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   note_value_read(purpose);
   note_line();
   const TextScope event(EventKind::Read, "aten::item");
-  if (tensor.is_off_host()) [[unlikely]]
+  if (tensor.is_off_host() || tensor.flags & TensorImpl::kPending) [[unlikely]]
     return own(element_object(on_host(tensor)->host(), tensor.dtype));
   return own(element_object(tensor.host(), tensor.dtype));
 }

@@ -6,6 +6,7 @@
 #include "core/hooks.h"
 #include "core/kind.h"
 #include "core/layout.h"
+#include "core/pending.h"
 #include "python/convert.h"
 #include "python/dispatch_protocol.h"
 #include "python/tensor_type.h"
@@ -47,6 +48,7 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
     tensor->storage = allocate_storage(0, device).leak();
     set_geometry(*tensor, like.shape(), like.stride());
     tensor->offset = offset;
+    set_pending(*tensor, pending_of(like));
     tensor->flags |= TensorImpl::kNoMemory;
     return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
   });
@@ -68,7 +70,8 @@ PyObject* share_storage(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_make_wrapper", make_wrapper, METH_VARARGS,
-     "_make_wrapper(cls, like, device, offset): an object of `cls` with the sizes and strides of `like`, no memory."},
+     "_make_wrapper(cls, like, device, offset): an object of `cls` with the sizes and strides of `like`, and what is\n"
+     "pending of it, but no memory."},
     {"_share_storage", share_storage, METH_VARARGS, "_share_storage(tensor, source): takes the source's storage."},
     {},
 };

@@ -145,7 +145,7 @@ Capture::Root* Capture::find_root(const TensorImpl& tensor) {
 }
 
 Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
-  constexpr int kUnusual = TensorImpl::kNoMemory | TensorImpl::kOwnVersion;
+  constexpr int kUnusual = TensorImpl::kNoMemory | TensorImpl::kOwnVersion | TensorImpl::kPending;
   if (tensor.flags & kUnusual || tensor.wrapper || tensor.device != Device{}) {
     fail("a tensor is not a plain one on the CPU");
     return kNoSlot;

@@ -240,3 +240,41 @@ def test_gradients_of_repeats_are_summed_in_float32(dtype):
         (grad,) = torch.autograd.grad(repeated.sum() * 0.5, x)
         assert grad.dtype is dtype
         assert grad.eq(repeated.numel() / 6 * 0.5).all()
+
+
+def test_conj_physical_of_a_leaf_is_a_write_even_if_nothing_changes():
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        torch.ones(2, requires_grad=True).conj_physical_()
+
+
+def test_alpha_follows_a_number():
+    x = torch.tensor([1.0, 2.0])
+    assert x.sub(0.5, 2).tolist() == [0, 1]
+    assert torch.add(x, 0.5, 2).tolist() == [2, 3]
+    assert torch.rsub(x, 1, 2).tolist() == [-1, -3]
+    with pytest.raises(TypeError):
+        x.sub(x, 2)
+
+
+def test_fill_takes_a_single_element_of_any_dtype():
+    assert torch.zeros(2).fill_(torch.tensor(1 + 2j)).tolist() == [1, 1]
+    assert torch.zeros(1, dtype=torch.int64).fill_(torch.tensor(2.7)).tolist() == [2]
+
+
+def test_a_number_in_place_of_a_tensor_is_freed_like_one():
+    x = torch.ones(2, requires_grad=True)
+    loss = (x * 2).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+    total = (x + 2).sum()
+    total.backward()
+    total.backward()
+
+
+def test_flips_of_narrow_elements():
+    for dtype, width in ((torch.int8, 700), (torch.bfloat16, 300), (torch.bool, 1500)):
+        x = (torch.arange(5 * width).reshape(5, width) % 3).to(dtype)
+        expected = [row[::-1] for row in x.tolist()]
+        assert x.flip(1).tolist() == expected
+        assert x.flip(0, 1).tolist() == expected[::-1]

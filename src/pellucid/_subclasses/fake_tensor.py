@@ -77,15 +77,10 @@ class FakeTensor(Tensor):
     def __new__(
         cls, fake_mode: FakeTensorMode, elem: Tensor, device: Any = "cpu"
     ) -> FakeTensor:
-        made: FakeTensor = Tensor._make_wrapper_subclass(
-            cls,
-            elem.shape,
-            strides=elem.stride(),
-            storage_offset=elem.storage_offset(),
-            dtype=elem.dtype,
-            device=pellucid.device(device),
-            requires_grad=elem.requires_grad,
+        made: FakeTensor = _C._make_wrapper(
+            cls, elem, pellucid.device(device), elem.storage_offset()
         )
+        made.requires_grad = elem.requires_grad
         made.fake_mode, made._meta = fake_mode, elem.detach()
         made.symbolic_shape = None
         return made

@@ -14,6 +14,8 @@ from pellucid import _C
 from pellucid._tensor.kinds import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pellucid._tensor.tensor import Tensor
 
 # Pickles refer to functions by this module, independent of the file names.
@@ -50,6 +52,24 @@ def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
     return storage, tensor.dtype, *place
 
 
+# What may be pending of a tensor (runtime/core/pending.h), and the view by which it
+# begins.
+PENDING = {"conj": _C._op_named("_conj"), "neg": _C._op_named("_neg_view")}
+
+
+def pending_of(tensor: Tensor) -> tuple[str, ...]:
+    """The names of the operations that are pending of the tensor."""
+    is_pending = {"conj": tensor.is_conj, "neg": tensor.is_neg}
+    return tuple(name for name in PENDING if is_pending[name]())
+
+
+def with_pending(stored: Tensor, names: Iterable[str]) -> Tensor:
+    """A tensor over the memory of ``stored``, of which these operations are pending."""
+    for name in names:
+        stored = PENDING[name](stored).detach()
+    return stored
+
+
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """Implements ``copy.deepcopy``; the graph is not copied."""
     if id(tensor) in memo:
@@ -61,6 +81,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if kind_of(tensor) is None and not tensor.is_meta:  # it has no memory to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
+        result = with_pending(result, pending_of(tensor))
     else:
         result = tensor.detach().clone()
     if type(tensor) is not type(result):
@@ -95,9 +116,11 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
     warn_if_has_hooks(tensor)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
-    if is_plain and state is None:
+    pending = pending_of(tensor)
+    if is_plain and state is None and not pending:
         return _rebuild_tensor, (*facts, tensor.requires_grad)
-    return _rebuild_subclass, (type(tensor), facts, tensor.requires_grad, state)
+    about = type(tensor), facts, tensor.requires_grad, state
+    return _rebuild_subclass, (*about, pending) if pending else about
 
 
 def _rebuild_tensor(
@@ -117,10 +140,14 @@ def _rebuild_tensor(
 
 
 def _rebuild_subclass(
-    cls: type[Tensor], facts: tuple[Any, ...], requires_grad: bool, state: Any
+    cls: type[Tensor],
+    facts: tuple[Any, ...],
+    requires_grad: bool,
+    state: Any,
+    pending: tuple[str, ...] = (),
 ) -> Tensor:
-    """An object of a Tensor subclass; called by pickles."""
-    plain = _rebuild_tensor(*facts)
+    """A tensor with attributes, of a subclass or pending; called by pickles."""
+    plain = with_pending(_rebuild_tensor(*facts), pending)
     is_plain = cls is type(plain)
     tensor = plain if is_plain else _C.TensorBase._make_subclass(cls, plain)
     if state:

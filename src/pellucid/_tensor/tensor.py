@@ -254,7 +254,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """
         import numpy
 
-        source = self.detach().cpu() if force else self
+        source = self.detach().cpu().resolve_conj().resolve_neg() if force else self
         if source.requires_grad and _C.is_grad_enabled():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad, which an array does "

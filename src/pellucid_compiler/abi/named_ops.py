@@ -54,6 +54,12 @@ NAMED_OPS: Final = (
         "a leaf's gradient must not share memory; tangents are not shared",
     ),
     NamedOp(
+        "ConjPhysical",
+        "_conj_physical",
+        "the elements of a tensor whose conjugation is pending",
+    ),
+    NamedOp("ConjView", "_conj", "a pending conjugation ends; histories of views"),
+    NamedOp(
         "Copy", "copy_", "writes into destinations, gradients and indexed elements"
     ),
     NamedOp(
@@ -70,6 +76,8 @@ NAMED_OPS: Final = (
     NamedOp("Index", "index.Tensor", "indexing by tensors"),
     NamedOp("IndexPut", "index_put_", "assignment by index tensors"),
     NamedOp("Narrow", "narrow", "the parts of split"),
+    NamedOp("Neg", "neg", "the elements of a tensor whose negation is pending"),
+    NamedOp("NegView", "_neg_view", "a pending negation ends; histories of views"),
     NamedOp("OnesLike", "ones_like", "modes and subclasses see where backward starts"),
     NamedOp(
         "Select",
@@ -100,6 +108,12 @@ NAMED_OPS: Final = (
         "view",
         "reshape if strides allow it; summed gradients lose their leading dims",
     ),
+    NamedOp(
+        "ViewAsComplex",
+        "view_as_complex",
+        "histories of complex views of real tensors",
+    ),
+    NamedOp("ViewAsReal", "view_as_real", "histories of real views of complex tensors"),
     NamedOp("Zero", "zero_", "the tangent of an overwritten value"),
     NamedOp("ZerosLike", "zeros_like", "tangents of operands that have none"),
 )

@@ -59,21 +59,6 @@ def copy(x, src, non_blocking):
     return cast(src, x.dtype)
 
 
-@pointwise(
-    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
-    out=False,
-    forms=(
-        "fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
-    ),
-    method=False,
-    inplace_method=True,
-    core=True,
-)
-def fill_scalar(x, value):
-    """``value`` in every element."""
-    return cast(value, x.dtype)
-
-
 @loop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     inplace=True,
@@ -94,6 +79,21 @@ def fill_tensor(x, value):
         "dimensions: assign it, x[...] = value",
     )
     return tabulate(x.shape, lambda *p: cast(value[()], x.dtype))
+
+
+@pointwise(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    out=False,
+    forms=(
+        "fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+    ),
+    method=False,
+    inplace_method=True,
+    core=True,
+)
+def fill_scalar(x, value):
+    """``value`` in every element."""
+    return cast(value, x.dtype)
 
 
 @pointwise(

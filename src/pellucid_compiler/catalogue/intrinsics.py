@@ -51,6 +51,26 @@ intrinsic(
     core=True,
 )
 intrinsic(
+    "_conj(Tensor(a) self) -> Tensor(a)",
+    """A view of complex numbers as their conjugates, which the next op computes.""",
+    "intrinsics::conj_view",
+    "view",
+    gradient="_conj_physical(grad)",
+    instead="_conj_physical",
+    method=True,
+    function=True,
+)
+intrinsic(
+    "_neg_view(Tensor(a) self) -> Tensor(a)",
+    """A view of numbers as their negatives, which the next op computes.""",
+    "intrinsics::neg_view",
+    "view",
+    gradient="neg(grad)",
+    instead="neg",
+    method=True,
+    function=True,
+)
+intrinsic(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     """A view of complex numbers as pairs of real ones, in a last dim of size 2.""",
     "intrinsics::view_as_real",

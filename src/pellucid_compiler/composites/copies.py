@@ -57,6 +57,30 @@ def detach_copy(x):
 
 
 @composite(
+    "_conj_copy(Tensor self) -> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+    tags="view_copy",
+)
+def conj_copy(x):
+    """The complex conjugates, computed."""
+    return x._conj_physical()
+
+
+@composite(
+    "_neg_view_copy(Tensor self) -> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+    tags="view_copy",
+)
+def neg_view_copy(x):
+    """The negatives, computed."""
+    return x.neg()
+
+
+@composite(
     "lift_fresh(Tensor(a) self) -> Tensor(a)", method=False, function=False, seen=True
 )
 def lift_fresh(x):

@@ -14,8 +14,9 @@ def diff(x, n, dim, prepend, append):
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
     require(n >= 0, "diff: n is {}; give a number from 0 on", n)
     differences = x
-    if n and (prepend is not None or append is not None):
-        differences = api.cat([t for t in (prepend, x, append) if t is not None], dim)
+    if prepend is not None or append is not None:
+        joined = api.cat([t for t in (prepend, x, append) if t is not None], dim)
+        differences = joined if n else x
     for _ in range(min(n, differences.shape[dim])):
         count = differences.shape[dim] - 1
         after, before = (

@@ -151,13 +151,13 @@ def is_complex(input):
 
 @composite("is_conj(Tensor self) -> bool", **_IN_OPS)
 def is_conj(input):
-    """Whether a conjugation is pending: never, it is computed at once."""
+    """Whether a conjugation is pending (``conj``)."""
     return input.is_conj()
 
 
 @composite("is_neg(Tensor self) -> bool", **_IN_OPS)
 def is_neg(input):
-    """Whether a negation is pending: never, it is computed at once."""
+    """Whether a negation is pending (``x.conj().imag``)."""
     return input.is_neg()
 
 

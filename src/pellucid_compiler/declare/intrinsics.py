@@ -30,9 +30,9 @@ class Intrinsic(NamedTuple):
     computes its gradient, and its arguments: ``grad``, ``grads`` (those of all results)
     and arguments by name. ``is_seen``: dispatch modes see the op, else the ops that it
     calls. ``within``: whether function transforms run it on wrapped tensors, like any
-    function; ``instead``: the op that they run instead. ``core``: it is in Core ATen,
-    which PyTorch has backends implement; ``core_as``: the Core ATen ops that make a
-    view, if no Graph says so; ``tags``: see tags.py.
+    function; ``instead``: the op that they, and sparse tensors, run instead.
+    ``core``: it is in Core ATen, which PyTorch has backends implement; ``core_as``:
+    the Core ATen ops that make a view, if no Graph says so; ``tags``: see tags.py.
     """
 
     text: str

@@ -140,10 +140,12 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
         record = _form(form, schemas)._replace(autocast=options.autocast)
         home = _namespace(form.name)
         record = record._replace(is_function=bool(home), is_seen=not home)
-        _enter(
-            table,
-            record._replace(module=home or module, tags=known.tags_of(form)),
-        )
+        record = record._replace(module=home or module, tags=known.tags_of(form))
+        if _num_positional(form) > _num_positional(op.schema):
+            places = _places(op, form, form.name)
+            record = _at(record, places)
+            _bind(table, form.name, places)
+        _enter(table, record)
         if home:
             _bind(table, form.name, Places(home, False, True))
     if declares_gradient(options.backward):
@@ -155,6 +157,10 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
             name = alias + schema.name.removeprefix(op.name.rstrip("_"))
             _add_alias(table, name, schema, known, _places(op, schema, name))
     _add_second_places(table, module, options.also)
+
+
+def _num_positional(schema: Schema) -> int:
+    return sum(not argument.keyword_only for argument in schema.arguments)
 
 
 def _places(op: Op, schema: Schema, name: str) -> Places:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._tensor.copying import PENDING, with_pending
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.locations import DevicePlacement
 from pellucid.serialization._format.names import find_named
@@ -189,7 +190,7 @@ def rebuild_tensor(
     view = pellucid.empty(0, dtype=dtype, device=memory.device).set_(
         memory, offset, size, stride
     )
-    view = _finished(view, metadata or {})
+    view = _with_metadata(view, metadata or {})
     return view.requires_grad_(requires_grad) if requires_grad else view
 
 
@@ -297,25 +298,15 @@ def _layout_named(name: str) -> Any:
     return found
 
 
-# Operations that are still pending in PyTorch's files.
-_PENDING: dict[str, Callable[[Tensor], Tensor]] = {
-    "conj": pellucid.conj_physical,
-    "neg": pellucid.neg,
-}
-
-
-def _finished(view: Tensor, metadata: dict[str, Any]) -> Tensor:
-    """``view`` after the pending operations recorded in the file."""
-    unknown = metadata.keys() - _PENDING.keys()
+def _with_metadata(stored: Tensor, metadata: dict[str, Any]) -> Tensor:
+    """``stored`` with the pending operations that the file names."""
+    unknown = metadata.keys() - PENDING.keys()
     if unknown:
         raise pickle.UnpicklingError(
             f"a tensor of the file has the metadata {sorted(unknown)}, which Pellucid "
             "does not support; save a clone() of it"
         )
-    for name, apply in _PENDING.items():
-        if metadata.get(name):
-            view = apply(view)
-    return view
+    return with_pending(stored, [name for name in PENDING if metadata.get(name)])
 
 
 def _rebuild_parameter(

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._tensor.copying import warn_if_has_hooks
+from pellucid._tensor.copying import pending_of, warn_if_has_hooks
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
@@ -165,9 +165,11 @@ class Writer(_Pickler):  # type: ignore[misc]
             tensor.requires_grad,
             OrderedDict(),
         )
+        pending = pending_of(tensor)
+        metadata = ({name: True for name in pending},) if pending else ()
         if tensor.dtype in STORAGE_NAMES:
-            return _REBUILD_TENSOR, arguments
-        return _REBUILD_OF_DTYPE, (*arguments, tensor.dtype)
+            return _REBUILD_TENSOR, (*arguments, *metadata)
+        return _REBUILD_OF_DTYPE, (*arguments, tensor.dtype, *metadata)
 
     def _quantized_arguments(self, tensor: Tensor) -> tuple[Any, ...]:
         from pellucid.ao._quantized.pickles import facts_of
