@@ -24,7 +24,8 @@ _supported_modules_quantized = {nnq.Linear, nnq.Conv2d}
 
 def get_module(model: nn.Module, name: str) -> nn.Module:
     """The submodule of that name."""
-    return dict(model.named_modules())[name]
+    found: nn.Module = dict(model.named_modules())[name]
+    return found
 
 
 def parent_child_names(name: str) -> tuple[str, str]:

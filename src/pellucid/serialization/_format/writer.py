@@ -14,6 +14,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._tensor.copying import pending_of, warn_if_has_hooks
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
+from pellucid.overrides import DisableTorchFunctionSubclass
 from pellucid.serialization._format.locations import location_tag
 from pellucid.serialization._format.names import public_name
 from pellucid.storage import TypedStorage, UntypedStorage
@@ -102,7 +103,7 @@ class Writer(_Pickler):  # type: ignore[misc]
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Tensor):
-            with pellucid._C.DisableTorchFunctionSubclass():
+            with DisableTorchFunctionSubclass():
                 return self._reduce_any_tensor(value)
         if isinstance(value, pellucid.Size):
             return _SIZE, (tuple(value),)

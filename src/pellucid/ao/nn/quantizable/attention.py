@@ -57,7 +57,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def _get_name(self) -> str:
         return "QuantizableMultiheadAttention"
 
-    def forward(  # type: ignore[override]
+    def forward(
         self,
         query: Tensor,
         key: Tensor,

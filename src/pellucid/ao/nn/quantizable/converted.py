@@ -13,7 +13,7 @@ class _Composed:
     """Converts an observed layer of ``quantizable``, layer by layer."""
 
     @classmethod
-    def from_float(cls, other: Any, use_precomputed_fake_quant: bool = False) -> Any:
+    def from_float(cls, other: Any, *_: Any, **__: Any) -> Any:
         """Raises NotImplementedError: ``prepare`` observes float layers first."""
         raise NotImplementedError(
             f"{type(other).__name__} is not observed: prepare() makes it quantizable"
@@ -52,8 +52,10 @@ class MultiheadAttention(_Composed, quantizable.MultiheadAttention):
             bias = getattr(made, name)
             made._parameters.pop(name, None)
             if bias is not None:
-                given = pellucid._choose_qparams_per_tensor(bias, reduce_range=False)
-                bias = pellucid.quantize_per_tensor(bias, *given, pellucid.quint8)
+                scale, zero = pellucid._choose_qparams_per_tensor(
+                    bias, reduce_range=False
+                )
+                bias = pellucid.quantize_per_tensor(bias, scale, zero, pellucid.quint8)
             setattr(made, name, bias)
         del made.in_proj_weight, made.in_proj_bias
         return made
