@@ -266,9 +266,10 @@ class LSTM(nn.Module):
             cells = []
             for end in ("", "_reverse")[: 2 if other.bidirectional else 1]:
                 names = "weight_ih", "weight_hh", "bias_ih", "bias_hh"
-                wi, wh, bi, bh = (
+                found: list[Any] = [
                     getattr(other, f"{name}_l{k}{end}", None) for name in names
-                )
+                ]
+                wi, wh, bi, bh = found
                 cells.append(LSTMCell.from_params(wi, wh, bi, bh, split_gates))
             made.layers[k] = _LSTMLayer(cells)
         return made.train(other.training)
