@@ -17,7 +17,7 @@ def numbers(*shape, is_complex=False, requires_grad=False):
 
 def agrees(actual, expected):
     assert actual.shape == expected.shape
-    assert numpy.allclose(actual.detach().numpy(), expected)
+    assert numpy.allclose(actual.detach().resolve_conj().numpy(), expected)
 
 
 @pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])

@@ -30,9 +30,9 @@ def count(tensor: Tensor) -> int:
 
 def elements(tensor: Tensor) -> list[float]:
     given = tensor.detach()
-    values: Any = (
-        pellucid.view_as_real(given) if given.is_complex() else given
-    ).tolist()
+    if given.is_complex():
+        given = pellucid.view_as_real(given.resolve_conj())
+    values: Any = given.tolist()
     while isinstance(values, list) and values and isinstance(values[0], list):
         values = [item for row in values for item in row]
     return values if isinstance(values, list) else [values]
