@@ -281,7 +281,7 @@ def make_source(seed):
     elif ending == 1:
         lines.append("x = x.detach()")
     result = draw.choice((*RESULTS, *RESULTS[:7]))
-    if "x[0]" in result or "x.t()" in result:
+    if "x[" in result or "x.t()" in result:
         lines.append("x = x.reshape(-1, 1)")
     body = "\n".join(f"    {line}" for line in lines)
     no_grad = draw.random() < 0.5 and ending > 1
