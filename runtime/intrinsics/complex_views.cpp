@@ -21,7 +21,7 @@ void view_as_real(OpCall& call, void*) {
   if (self.keys.has(Key::Conjugate))
     raise(ErrorKind::Runtime,
           "view_as_real: the imaginary parts of an unresolved conjugated tensor are not in memory.\n"
-          "Use view_as_real(x.resolve_conj()), which is no view of x, or x.real and x.imag.");
+          "Use view_as_real(x.resolve_conj()), which has memory of its own, or x.real and x.imag.");
   give(call, pellucid::view_as_real(self, false));
 }
 

@@ -197,6 +197,8 @@ DECLARED_VIEWS = sorted(
 # Arguments of the views that samples of declared ops do not cover.
 SAMPLES = {
     "pellucid::as_strided.geometry": None,  # what autograd calls, in place of a view
+    "_conj": (torch.complex64,),
+    "_neg_view": (torch.float32,),
     "view_as_real": (torch.complex64,),
     "view_as_complex": (torch.float32,),
     "unbind.int": (torch.float32, 1),

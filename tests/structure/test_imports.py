@@ -268,7 +268,7 @@ API = {
         *("nn/utils", "overrides", "profiler/_timeline", "random", "sparse/_ops"),
         *("storage", "utils/_cpp", "utils/_pytree"),
     },
-    "utils/_cpp": {"library", "pellucid_compiler"},
+    "utils/_cpp": {"pellucid_compiler"},
     "utils/_pytree": set(),
     "utils/data": {
         *("_utils", "distributed", "multiprocessing", "random", "storage"),

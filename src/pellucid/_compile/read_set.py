@@ -654,7 +654,7 @@ def _slots(kind: type) -> dict[str, types.MemberDescriptorType]:
 
 
 def _may_be_made_again(found: Any) -> bool:
-    """Whether it is a class of the program whose instances are no more than a dict."""
+    """Whether it is a class of the program whose instances consist of a dict alone."""
     if not issubclass(type(found), type) or _is_ours(found):
         return False
     c_classes = [c for c in found.__mro__ if not c.__flags__ & _HEAP_TYPE]

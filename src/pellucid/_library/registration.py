@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pellucid import _C
 from pellucid._ops import ops
@@ -102,6 +102,7 @@ class Library:
     """
 
     __module__ = "pellucid.library"
+    _FALLTHROUGH: Final = staticmethod(fallthrough_kernel)
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in _KINDS:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from pellucid import _C
 from pellucid._package.calls import offered
-from pellucid.library import fallthrough_kernel
 from pellucid.utils._cpp import loading
 
 
@@ -188,13 +187,13 @@ def in_order(
 
 def add_kernel(library: Any, name: str, kernel: Any, key: str) -> None:
     """Registers a kernel; None is one that falls through."""
-    library.impl(name, fallthrough_kernel if kernel is None else kernel, key)
+    library.impl(name, library._FALLTHROUGH if kernel is None else kernel, key)
 
 
 def add_fallback(library: Any, kernel: Any, key: str) -> None:
     """Registers the kernel of all ops at a key: it takes an op's name first."""
     if kernel is None:
-        library.fallback(fallthrough_kernel, key)
+        library.fallback(library._FALLTHROUGH, key)
         return
 
     def run(op: Any, *args: Any, **kwargs: Any) -> Any:
