@@ -261,6 +261,13 @@ def test_an_empty_pending_result_grows():
     assert torch.equal(y, x + x)
 
 
+def test_patterns_of_sparse_tensors_may_be_pending():
+    index = torch._neg_view(torch.tensor([[-1, 0, -1]]))
+    values = torch.tensor([1 + 2j, 3j, 1]).conj()
+    made = torch.sparse_coo_tensor(index, values, (2,))
+    assert made.coalesce().values().tolist() == [-3j, 2 - 2j]
+
+
 def test_ops_of_programs_that_return_views_get_conjugates():
     with torch.library._scoped_library("pending_views", "FRAGMENT") as library:
         seen = []

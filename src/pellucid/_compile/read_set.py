@@ -449,7 +449,7 @@ class Reads:
         self.entries.append(("dict", found))
         self._waiting += [*found, *found.values()]
         if type(found) is collections.defaultdict:
-            member = collections.defaultdict.default_factory
+            member = vars(collections.defaultdict)["default_factory"]
             self.entries.append(("members", found, (member,)))
             self._waiting.append(found.default_factory)
             self._check_descriptor(found.default_factory)
