@@ -38,6 +38,7 @@ class ComputedCall {
     dispatch(call_);
     OwnedResults results(call_);
     for (const auto& [given, temporary] : written_) {
+      resize_tensor(*given, temporary->shape());  // of an out= that the op has resized
       const Tensor stored = call_op(pending_.toggle, {Value::of(given)});
       const Tensor value = call_op(pending_.compute, {Value::of(temporary)});
       call_op(NamedOp::Copy, {Value::of(stored.get()), Value::of(value.get())});
@@ -100,13 +101,16 @@ Tensor resolved(TensorImpl& tensor) {
   return result;
 }
 
+void fall_through_pending(OpRecord& op) {
+  for (const Pending& pending : kPending) register_fall_through(op, pending.key);
+}
+
 void register_pending() {
   for (const Pending& pending : kPending)
     register_fallback(pending.key, {compute_operands, const_cast<Pending*>(&pending)});
   for_each_op(
       [](OpRecord& op, void*) {
-        if (op.kind == OpKind::View)
-          for (const Pending& pending : kPending) register_fall_through(op, pending.key);
+        if (op.kind == OpKind::View) fall_through_pending(op);
       },
       nullptr);
 }

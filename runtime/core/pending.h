@@ -3,7 +3,8 @@
 //
 // `conj` only turns the key on or off, so that its result is a view. Ops that make views pass the keys on
 // (make_view); before any other op runs, the keys' handler computes the elements of its operands, and writes what
-// the op wrote back through the view. No kernel ever sees such a tensor: `TensorImpl::host` raises.
+// the op wrote back through the view. Only kernels of views, and of ops that call other ops, see such a tensor; its
+// memory is no kernel's to read: `TensorImpl::host` raises.
 #pragma once
 
 #include "core/op_record.h"
@@ -20,6 +21,8 @@ Tensor toggled(TensorImpl& tensor, Key key, bool detached);
 // The tensor itself, or its elements in new memory, without history.
 Tensor resolved(TensorImpl& tensor);
 
+// For ops that make views, or call other ops: their kernels get tensors with pending operations as they are.
+void fall_through_pending(OpRecord& op);
 // Installs the handlers of both keys; called once the ops of the table are defined.
 void register_pending();
 

@@ -135,7 +135,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     load_op_table(folder + "/frozen.bin", kIntrinsics);
     intrinsics::install_in_place_views();
     register_pending();
-    register_strided_rule();
+    register_view_rules();
     find_named_ops();
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);

@@ -3,12 +3,14 @@
 // The kernels of an op at a key, and those of a key for all ops, form a stack: the newest that serves the call's
 // backend runs, and removing it restores the one before. A kernel may be restricted to a backend (PyTorch's
 // "AutogradCPU"), may take the keys that selected it, and may fall through to the next lower key.
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "core/device_names.h"
 #include "core/dispatcher.h"
+#include "core/pending.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/dispatch_keys.h"
@@ -109,6 +111,8 @@ void refresh(Slot& slot) {
   install(slot, falls_through ? KeyEntry{{}, true} : KeyEntry{{run_slot, &slot}, false});
 }
 
+constexpr const char* kCatchAll = "CompositeImplicitAutograd";
+
 // _register_kernel(name, key, function, with_keyset=False): returns a token for `_remove_kernel`, 0 if no call can
 // reach the kernel. Function None: fall through to the next lower key. Name "": for every op. Key "" or a composite
 // key: at every key without a kernel.
@@ -129,6 +133,7 @@ PyObject* register_python_kernel(PyObject*, PyObject* args) {
     if (everywhere && !op) raise(ErrorKind::Runtime, "a kernel for every op needs a dispatch key, not '%s'", key_text);
     Slot& slot = slot_of(op, everywhere ? std::nullopt : key->key);
     if (slot.kernels.empty()) slot.replaced = present(slot);
+    if (everywhere && (!key || key->name == kCatchAll)) fall_through_pending(*op);
     const std::optional<Key> backend = everywhere ? std::nullopt : key->backend;
     PyObject* kernel = function == Py_None ? nullptr : new_reference(function);
     slot.kernels.push_back({++last_token, backend, kernel, with_keyset != 0});
@@ -159,6 +164,8 @@ PyObject* define(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "ss:_define_op", &schema, &name_space)) return nullptr;
     OpRecord* op = define_op(schema, name_space);
     register_fall_through(*op, Key::Autograd);  // the ops that a kernel in Python calls are recorded
+    const auto is_viewed = [](const Argument& argument) { return argument.aliased && !argument.written; };
+    if (std::ranges::any_of(op->schema.arguments, is_viewed)) fall_through_pending(*op);
     return to_string(op->qualified_name).leak();
   });
 }
@@ -266,8 +273,6 @@ OpRecord& defined_op(PyObject* name_object) {
   if (!op) raise(ErrorKind::Runtime, "there is no op %s", name);
   return *op;
 }
-
-constexpr const char* kCatchAll = "CompositeImplicitAutograd";
 
 void add_line(std::string& text, std::string_view key, const std::string& origin, const char* kind) {
   if (!origin.empty()) text.append(key).append(": ").append(origin).append(kind).append("\n");

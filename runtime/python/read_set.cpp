@@ -43,14 +43,21 @@ unsigned version_of_type(PyObject* object) {
 // The address of the object's dict pointer; null for objects without a dict.
 PyObject** attributes_of(PyObject* object) { return _PyObject_GetDictPtr(object); }
 
-// Where the object refers to the value of a member by this name.
-PyObject** member_of(PyObject* object, PyObject* name) {
-  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
-  const PyMemberDef* member = nullptr;
-  if (found && Py_IS_TYPE(found, &PyMemberDescr_Type)) member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
-  if (!member || (member->type != T_OBJECT && member->type != T_OBJECT_EX))
-    raise(ErrorKind::Type, "a %s has no member by this name that refers to an object", Py_TYPE(object)->tp_name);
-  return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->offset);
+const PyMemberDef& definition_of(PyObject* descriptor) {
+  return *reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+}
+
+// Where the object refers to the value of a member.
+PyObject** member_of(PyObject* object, PyObject* descriptor) {
+  return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + definition_of(descriptor).offset);
+}
+
+// An object's layout never changes, so that a descriptor that fits remains right after its class has replaced it.
+void require_member(PyObject* object, PyObject* descriptor) {
+  const bool fits = Py_IS_TYPE(descriptor, &PyMemberDescr_Type) &&
+                    PyObject_TypeCheck(object, reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_common.d_type);
+  if (!fits || (definition_of(descriptor).type != T_OBJECT && definition_of(descriptor).type != T_OBJECT_EX))
+    raise(ErrorKind::Type, "a read set takes members of a %s that refer to objects", Py_TYPE(object)->tp_name);
 }
 
 Object key_of(PyObject* dict, PyObject* key) {
@@ -141,7 +148,7 @@ std::vector<Object> ReadSet::parts_of(const Entry& entry) {
       break;
     }
     case Kind::Members:
-      for (const Object& name : entry.keys) add(*member_of(object, name.get()));
+      for (const Object& descriptor : entry.keys) add(*member_of(object, descriptor.get()));
       break;
     case Kind::Result: parts.push_back(own(PyObject_CallNoArgs(object))); break;
   }
@@ -194,7 +201,7 @@ std::vector<const void*> ReadSet::words_of(const Entry& entry) {
     }
     case Kind::Members: {
       std::vector<const void*> words;
-      for (const Object& name : entry.keys) words.push_back(member_of(object, name.get()));
+      for (const Object& descriptor : entry.keys) words.push_back(member_of(object, descriptor.get()));
       return words;
     }
     case Kind::Order:
@@ -214,6 +221,8 @@ ReadSet::ReadSet(PyObject* entries) {
       PyObject* names = PyTuple_GET_ITEM(given, 2);
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); ++k)
         made.keys.push_back(Object::borrow(PyTuple_GET_ITEM(names, k)));
+      if (kind == Kind::Members)
+        for (const Object& descriptor : made.keys) require_member(object, descriptor.get());
     }
     if (kind == Kind::Type) {
       _PyType_Lookup(as_type(object), PyTuple_GET_ITEM(given, 0));  // assigns a version

@@ -18,8 +18,8 @@ bool is_same(PyObject* known, PyObject* now);
 
 class ReadSet {
  public:
-  // `entries`: a list of tuples (kind, object), ("names", dict, names) or ("members", object, names): slots of its
-  // classes, and other members that refer to objects. Of a "result", the object is a function that
+  // `entries`: a list of tuples (kind, object), ("names", dict, names) or ("members", object, descriptors): of slots
+  // of its classes, and of other members that refer to objects. Of a "result", the object is a function that
   // is called without arguments.
   explicit ReadSet(PyObject* entries);
   ReadSet(ReadSet&&) = default;

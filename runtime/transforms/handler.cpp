@@ -1,5 +1,7 @@
 #include "transforms/handler.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/kind.h"
 #include "transforms/arguments.h"
@@ -34,6 +36,20 @@ bool run_on_components(OpCall& call) {
   return true;
 }
 
+void refuse_lost_writes(const OpCall& call) {
+  for (int i = 0; i < call.num_args; ++i) {
+    const Value& given = call.args[i];
+    if (!call.op->schema.arguments[i].written) continue;
+    if (given.tag == Tag::TensorList ? std::ranges::any_of(given.list(), is_for_view)
+                                     : given.is_tensor() && is_for_view(given.tensor))
+      raise(
+          ErrorKind::NotImplemented,
+          "%s: inside a function transform (vmap, jvp), a write through conj(), real, imag or another view of complex\n"
+          "numbers does not reach the tensor that is viewed. Write to that tensor, or to a clone() of the view.",
+          call.op->schema.name.c_str());
+  }
+}
+
 }  // namespace
 
 void transform_handler(OpCall& call, void*) {
@@ -50,6 +66,7 @@ void transform_handler(OpCall& call, void*) {
     ExcludeKeys below{Key::Transforms};
     return dispatch(live);
   }
+  refuse_lost_writes(live);
   const Level level = *found;
   if (call.op->variant == Variant::Out)
     raise(ErrorKind::Runtime, "%s(): out= cannot be written inside a function transform (vmap, jvp): use the result",

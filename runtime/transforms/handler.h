@@ -13,7 +13,7 @@ namespace pellucid {
 
 void transform_handler(OpCall& call, void*);  // the key's fallback
 void register_transforms();                   // called once, at start-up
-void register_strided_rule();                 // called once, when the op table is loaded: as_strided of wrapped tensors
+void register_view_rules();                   // called once, when the op table is loaded: views that have no rule
 
 void run_batched(OpCall& call, const Level& level);
 void run_forward(OpCall& call, const Level& level);

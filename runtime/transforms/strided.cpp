@@ -1,4 +1,5 @@
-// as_strided of wrapped tensors: it depends on memory, which a wrapper shares with the tensor that it wraps.
+// Views that have no rule: as_strided, which depends on memory, which a wrapper shares with the tensor that it wraps,
+// and views that other ops replace.
 #include <algorithm>
 
 #include "autograd/copy_slices.h"
@@ -44,6 +45,27 @@ void run(OpCall& call, void*) {
   call.rets[0] = Value::of(result.leak());
 }
 
+// `replacement`: the kernel that calls the op given as `instead` of a view. Its result is a copy, and a write to it
+// would be lost.
+void run_replaced(OpCall& call, void* replacement) {
+  TensorImpl* self = call.args[0].tensor;
+  if (!self->wrapper) {
+    const ExcludeKeys below{Key::Transforms};
+    return dispatch(call);
+  }
+  const auto& [function, context] = *static_cast<const KernelEntry*>(replacement);
+  function(call, context);
+  TensorImpl* result = call.rets[0].tensor;
+  if (result != self && result->wrapper) result->wrapper->for_view = true;
+}
+
+void mark_copies(OpRecord& op, void*) {
+  const KernelEntry replacement = entry_at(op, Key::Transforms).kernel;
+  if (op.kind != OpKind::View || !replacement.function) return;
+  // Lives as long as the record, which is forever.
+  register_kernel(op, Key::Transforms, {run_replaced, new KernelEntry(replacement)}, /*replace=*/true);
+}
+
 }  // namespace
 
 int64_t reach(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
@@ -75,6 +97,9 @@ void register_transforms() {
   copy_of_wrapped = copy_strided;
 }
 
-void register_strided_rule() { register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr}); }
+void register_view_rules() {
+  for_each_op(mark_copies, nullptr);
+  register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr});
+}
 
 }  // namespace pellucid

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "core/pending.h"
 #include "transforms/arguments.h"
 
 namespace pellucid {
@@ -18,6 +19,7 @@ TensorImpl* detach_wrapped(TensorImpl& tensor) {
   const Wrapper& wrapper = *tensor.wrapper;
   Tensor value = detach(*wrapper.value);
   if (wrapper.kind == LevelKind::Batch) value = make_batched(std::move(value), wrapper.level, wrapper.uniform);
+  if (value->wrapper && wrapper.for_view) value->wrapper->for_view = true;
   return value.leak();
 }
 
@@ -102,6 +104,7 @@ void make_batched_as(TensorImpl& tensor, const TensorImpl& source) {
 }
 
 void set_base(TensorImpl* result, TensorImpl& source) {
+  if (result && result->wrapper && is_for_view(&source)) result->wrapper->for_view = true;
   if (!result || !result->wrapper || result->base || result == &source || result->dtype != source.dtype) return;
   result->base = Tensor::share(source.base ? source.base : &source).leak();
 }
@@ -112,8 +115,9 @@ bool fell_behind_base(const TensorImpl& view) {
 }
 
 void follow_base(TensorImpl& view) {
-  if (view.dtype != view.base->dtype)
-    raise(ErrorKind::NotImplemented, "writing a batched or dual tensor to a tensor that has a view of another dtype");
+  if (view.dtype != view.base->dtype || pending_of(view) != pending_of(*innermost_value(view.base)))
+    raise(ErrorKind::NotImplemented,
+          "writing a batched or dual tensor to a tensor that has a view of another dtype, or a conjugate view");
   Tensor base = Tensor::share(view.base);
   const Tensor part = as_strided(*base, view.shape(), view.stride(), view.offset);
   moved_out(view);

@@ -21,6 +21,7 @@ struct Wrapper {
   Tensor tangent;          // of a dual tensor; same shape and dtype as `value`
   bool uniform = false;    // of a batched tensor: all examples are equal, and there is at least one
   bool was_plain = false;  // of a uniform one: it became batched by a write, and is unwrapped when its level ends
+  bool for_view = false;   // the value is a copy in place of a view, or a view of one: writing to it is refused
 };
 
 Tensor make_batched(Tensor value, uint64_t level, bool uniform = false);
@@ -32,6 +33,7 @@ void make_dual_in_place(TensorImpl& tensor, Tensor tangent, uint64_t level);
 void make_batched_in_place(TensorImpl& tensor, const Level& level, bool uniform);
 // The same at all levels at which `source` is batched and `tensor` is not.
 void make_batched_as(TensorImpl& tensor, const TensorImpl& source);
+inline bool is_for_view(const TensorImpl* tensor) { return tensor && tensor->wrapper && tensor->wrapper->for_view; }
 // Marks the wrapper `result` as a view of `source`: when a write wraps the base, the view follows.
 void set_base(TensorImpl* result, TensorImpl& source);
 // Whether the base of `view` became a wrapper at a level at which `view` is none; `follow_base` makes `view` the

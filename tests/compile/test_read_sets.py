@@ -81,6 +81,38 @@ def a_class():
     return lambda x: some_ops(x) * thing.scale, change
 
 
+class Slotted:
+    __slots__ = ("scale",)
+
+    def __init__(self):
+        self.scale = 2.0
+
+
+@case
+def a_slot_replaced_by_a_property():
+    class Double(Slotted):
+        __slots__ = ("offset",)
+
+    thing = Double()
+    thing.offset = 1.0
+
+    def change():
+        Double.offset = property(lambda self: 5.0)
+
+    return lambda x: some_ops(x) * thing.scale + thing.offset, change
+
+
+@case
+def a_slot_hidden_by_a_property():
+    class Double(Slotted):
+        __slots__ = ("factor",)
+        scale = property(lambda self: 2 * self.factor, lambda self, value: None)
+
+    thing = Double()
+    thing.factor = 2.0
+    return lambda x: some_ops(x) * thing.scale, lambda: setattr(thing, "factor", 3.0)
+
+
 @case
 def an_attribute_of_a_class():
     class Double(Thing):

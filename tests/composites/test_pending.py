@@ -192,16 +192,28 @@ def test_writes_through_a_complex_view_of_reals_are_recorded():
 def test_copies_and_files_hold_what_is_pending():
     x = numbers()
     y = x.conj()
-    copied = copy.deepcopy([x, y])
-    assert copied[1].is_conj() and copied[1].data_ptr() == copied[0].data_ptr()
-    assert torch.equal(copied[1], y)
+    copied = copy.deepcopy([x, y, y[:, 1:].imag])
+    assert not copied[1].is_conj() and not copied[2].is_neg()
+    assert copied[1].data_ptr() != copied[0].data_ptr()
+    assert copied[2].is_contiguous() and copied[2].untyped_storage().nbytes() == 8
+    assert torch.equal(copied[1], y) and torch.equal(copied[2], y[:, 1:].imag)
     assert torch.equal(pickle.loads(pickle.dumps(y)), y)
     assert torch.equal(pickle.loads(pickle.dumps(y.imag)), y.imag)
-    file = io.BytesIO()
-    torch.save([x, y], file)
-    file.seek(0)
-    loaded = torch.load(file)
-    assert loaded[1].is_conj() and loaded[1].data_ptr() == loaded[0].data_ptr()
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_files_hold_stored_numbers_in_any_order(is_zip):
+    x = numbers()
+    y = x.conj()
+    for saved in ([x, y], [y, x], [y], [y.imag], [torch.nn.Parameter(y), x]):
+        file = io.BytesIO()
+        torch.save(saved, file, _use_new_zipfile_serialization=is_zip)
+        file.seek(0)
+        loaded = torch.load(file)
+        for before, after in zip(saved, loaded, strict=True):
+            assert torch.equal(after, before) and after.is_conj() == before.is_conj()
+            assert after.is_neg() == before.is_neg()
+        assert len({tensor.untyped_storage().data_ptr() for tensor in loaded}) == 1
 
 
 def test_transforms_compute_conjugates():
@@ -210,6 +222,72 @@ def test_transforms_compute_conjugates():
     assert torch.equal(torch.vmap(lambda z: z * 2)(x.conj()), x.conj() * 2)
     primal, tangent = torch.func.jvp(torch.conj, (x,), (x,))
     assert torch.equal(primal, x.conj()) and torch.equal(tangent, x.conj())
+
+
+@pytest.mark.parametrize(
+    "view", [torch.conj, lambda x: x.real[1:], lambda x: x.imag, torch._neg_view]
+)
+def test_writes_that_transforms_would_lose_are_refused(view):
+    def written(x):
+        view(x).mul_(2)
+        return x.clone()
+
+    with pytest.raises(NotImplementedError, match=r"does not reach .* clone\(\)"):
+        torch.vmap(written)(numbers())
+    with pytest.raises(NotImplementedError, match="does not reach"):
+        torch.func.jvp(written, (numbers(),), (numbers(),))
+    expected = numbers()
+    view(expected).mul_(2)
+    written_outside = numbers()
+
+    def outer(k):
+        view(written_outside).mul_(2)
+        return k
+
+    torch.vmap(outer)(torch.ones(1))
+    assert torch.equal(written_outside, expected)
+
+
+def test_a_dual_write_through_a_conjugate_from_outside_is_refused():
+    x, one = numbers(), torch.ones((), dtype=torch.complex64)
+    with pytest.raises(NotImplementedError, match="conjugate view"):
+        torch.func.jvp(lambda k: x.conj().mul_(k).sum(), (one,), (one,))
+
+
+def test_an_empty_pending_result_grows():
+    x = numbers()
+    y = torch.zeros(0, dtype=torch.complex64).conj()
+    assert torch.add(x, x, out=y) is y and y.is_conj()
+    assert torch.equal(y, x + x)
+
+
+def test_patterns_of_sparse_tensors_may_be_pending():
+    index = torch._neg_view(torch.tensor([[-1, 0, -1]]))
+    values = torch.tensor([1 + 2j, 3j, 1]).conj()
+    made = torch.sparse_coo_tensor(index, values, (2,))
+    assert made.coalesce().values().tolist() == [-3j, 2 - 2j]
+
+
+def test_ops_of_programs_that_return_views_get_conjugates():
+    with torch.library._scoped_library("pending_views", "FRAGMENT") as library:
+        seen = []
+
+        def row(x):
+            seen.append(x.is_conj())
+            return x[0]
+
+        library.define("row(Tensor(a) x) -> Tensor(a)")
+        library.impl("row", row, "CPU")
+        library.define("composed(Tensor x) -> Tensor")
+        library.impl("composed", row, "CompositeImplicitAutograd")
+        library.define("copied(Tensor x) -> Tensor")
+        library.impl("copied", lambda x: row(x).clone(), "CPU")
+        x = numbers()
+        ops = torch.ops.pending_views
+        assert ops.row(x.conj()).data_ptr() == x.data_ptr()
+        assert ops.row(x.conj()).is_conj() and ops.composed(x.conj()).is_conj()
+        assert torch.equal(ops.copied(x.conj()), x.conj()[0])
+        assert seen == [True, True, True, False]
 
 
 def test_data_of_another_tensor_may_be_pending():

@@ -55,6 +55,39 @@ def rank_reduces(rank, size):
         dist.all_reduce(torch.ones(2, 3).T)
 
 
+def rank_sends_pending_numbers(rank, size):
+    stored = torch.tensor([1 + 2j, 3 - 1j, 2 - 5j, 7 + 4j])
+    for view in (torch.conj, lambda x: x.conj().imag):
+        value = view(stored * (rank + 1))
+        every = [view(stored * (r + 1)).clone() for r in range(size)]
+        whole = torch.cat(every) * 0
+        dist.all_gather_into_tensor(whole, value)
+        assert torch.equal(whole, torch.cat(every))
+        listed = [torch.empty_like(every[0]) for _ in range(size)]
+        dist.all_gather(listed, value)
+        assert torch.equal(torch.cat(listed), whole)
+        gathered = listed if rank == 0 else None
+        dist.gather(value, gathered)
+        part = every[0][: 4 // size] * 0
+        dist.reduce_scatter_tensor(part, value)
+        assert torch.equal(part, sum(every).chunk(size)[rank])
+        swapped = torch.empty_like(every[0])
+        dist.all_to_all_single(swapped, value)
+        assert torch.equal(swapped, torch.cat([x.chunk(size)[rank] for x in every]))
+        received = torch.empty_like(every[0])
+        if rank == 0:
+            dist.send(value, 1)
+        if rank == 1:
+            dist.recv(received, 0)
+            assert torch.equal(received, every[0])
+        for written in (dist.all_reduce, lambda x: dist.broadcast(x, 0)):
+            with pytest.raises(RuntimeError, match=r"pending .* resolve_conj\(\)"):
+                written(value)
+        with pytest.raises(RuntimeError, match="pending"):
+            dist.all_gather_into_tensor(torch.cat([value] * size)._neg_view(), value)
+    dist.barrier()
+
+
 def rank_sums_have_the_same_bits_at_every_size(rank, size):
     whole = [operand(r, torch.float32, 700_001) for r in range(size)]
     expected = tree(whole, torch.add)
@@ -172,6 +205,7 @@ def rank_all(rank, size):
     rank_reduces(rank, size)
     rank_sums_have_the_same_bits_at_every_size(rank, size)
     rank_moves(rank, size)
+    rank_sends_pending_numbers(rank, size)
     rank_calls_asynchronously(rank, size)
     rank_sends_objects_and_messages(rank, size)
     rank_forms_groups(rank, size)

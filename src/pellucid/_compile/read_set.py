@@ -449,7 +449,8 @@ class Reads:
         self.entries.append(("dict", found))
         self._waiting += [*found, *found.values()]
         if type(found) is collections.defaultdict:
-            self.entries.append(("members", found, ("default_factory",)))
+            member = vars(collections.defaultdict)["default_factory"]
+            self.entries.append(("members", found, (member,)))
             self._waiting.append(found.default_factory)
             self._check_descriptor(found.default_factory)
         if type(found) is collections.OrderedDict:
@@ -541,8 +542,8 @@ class Reads:
         self.entries.append(("class", found))
         self._waiting.append(kind)
         if slots := _slots(kind):
-            self.entries.append(("members", found, tuple(slots)))
-            for slot in slots.values():
+            self.entries.append(("members", found, slots))
+            for slot in slots:
                 with suppress(AttributeError):  # empty, and compared as such
                     self._waiting.append(slot.__get__(found))
         if not kind.__dictoffset__:
@@ -642,15 +643,15 @@ def _is_of_c(found: Any) -> bool:
     )
 
 
-def _slots(kind: type) -> dict[str, types.MemberDescriptorType]:
-    """The slots of a class and of its bases by name."""
-    return {
-        name: value
+def _slots(kind: type) -> tuple[types.MemberDescriptorType, ...]:
+    """The slots of a class and of its bases, also those that a subclass hides."""
+    return tuple(
+        value
         for c in reversed(kind.__mro__)
         if c.__flags__ & _HEAP_TYPE
-        for name, value in vars(c).items()
+        for value in vars(c).values()
         if isinstance(value, types.MemberDescriptorType) and value.__objclass__ is c
-    }
+    )
 
 
 def _may_be_made_again(found: Any) -> bool:

@@ -64,7 +64,9 @@ def pending_of(tensor: Tensor) -> tuple[str, ...]:
 
 
 def with_pending(stored: Tensor, names: Iterable[str]) -> Tensor:
-    """A tensor over the memory of ``stored``, of which these operations are pending."""
+    """A tensor over the memory of ``stored``, of which these operations are pending;
+    those that are pending already no longer are.
+    """
     for name in names:
         stored = PENDING[name](stored).detach()
     return stored
@@ -79,9 +81,9 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only leaf tensors can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    if kind_of(tensor) is None and not tensor.is_meta:  # it has no memory to share
+    has_memory = kind_of(tensor) is None and not tensor.is_meta  # that copies share
+    if has_memory and not pending_of(tensor):
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
-        result = with_pending(result, pending_of(tensor))
     else:
         result = tensor.detach().clone()
     if type(tensor) is not type(result):

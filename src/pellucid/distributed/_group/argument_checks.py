@@ -1,8 +1,29 @@
-"""Checks of the arguments of collectives: numbers of tensors, dtypes, sizes."""
+"""Checks of the arguments of collectives: memory, numbers of tensors, dtypes, sizes."""
 
 from __future__ import annotations
 
 from typing import Any
+
+
+def is_pending(tensor: Any) -> bool:
+    """Whether its memory holds the conjugates or negatives of its elements."""
+    return bool(tensor.is_conj() or tensor.is_neg())
+
+
+def resolved(tensor: Any) -> Any:
+    """The elements of a tensor that is only read, in memory."""
+    return tensor.resolve_conj().resolve_neg() if is_pending(tensor) else tensor
+
+
+def check_memory(tensor: Any) -> None:
+    """Refuses tensors whose memory is not that of their elements, in order."""
+    if is_pending(tensor):
+        raise RuntimeError(
+            "a tensor with a pending conjugation or negation cannot be written by a "
+            "collective; use its resolve_conj() or resolve_neg()"
+        )
+    if not tensor.is_contiguous():
+        raise ValueError("Tensors must be contiguous")
 
 
 def check_outputs(listed: Any, one: Any, size: int) -> None:

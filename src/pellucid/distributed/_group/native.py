@@ -15,9 +15,12 @@ import pellucid as torch
 from pellucid.distributed._distributed import is_defined
 from pellucid.distributed._group import flight, options
 from pellucid.distributed._group.argument_checks import (
+    check_memory,
     check_outputs,
     check_sizes,
     element_counts,
+    is_pending,
+    resolved,
 )
 from pellucid.distributed._group.points import MessageWork
 from pellucid.distributed._group.running import RunningGroup
@@ -48,8 +51,7 @@ class NativeGroup(RunningGroup):
     def _code(self, tensor: Any, reduction: int = 0) -> int:
         if tensor.is_meta:
             raise ValueError("tensors on the meta device have no values to send")
-        if not tensor.is_contiguous():
-            raise ValueError("Tensors must be contiguous")
+        check_memory(tensor)
         code = _codes.get(tensor.dtype)
         if code is None or not is_defined(code, reduction):
             from pellucid.distributed._group.reduce_op import RedOpType
@@ -66,7 +68,7 @@ class NativeGroup(RunningGroup):
         for tensor in tensors:
             code = _codes.get(tensor.dtype, -1)
             is_plain = tensor.is_contiguous() and not tensor.is_meta
-            if op.code or code < 0 or not is_plain:
+            if op.code or code < 0 or not is_plain or is_pending(tensor):
                 code = self._code(tensor, op.code)
             address = tensor.data_ptr()
             call = (codes.ALL_REDUCE, tensor.numel(), code, op.code, -1)
@@ -110,6 +112,7 @@ class NativeGroup(RunningGroup):
     def _gathered(
         self, kind: int, outputs: Any, input: Any, root: int, opts: Any
     ) -> Work:
+        input = resolved(input.detach())
         code, count = self._code(input), input.numel()
         whole, after = None, None
         if outputs is not None:
@@ -132,11 +135,12 @@ class NativeGroup(RunningGroup):
         """Copies every rank's tensor to all, into a list."""
         opts = opts or options.AllgatherOptions()
         (listed,), (input,) = outputs, inputs
-        return self._gathered(codes.ALL_GATHER, listed, input.detach(), -1, opts)
+        return self._gathered(codes.ALL_GATHER, listed, input, -1, opts)
 
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.AllgatherOptions()
         check_sizes("all_gather_into_tensor", output, input, self._size)
+        input = resolved(input)
         call = (codes.ALL_GATHER, input.numel(), self._code(input), 0, -1)
         self._code(output)
         alive = [output, input]
@@ -148,7 +152,7 @@ class NativeGroup(RunningGroup):
         (input,) = inputs
         listed = outputs[0] if opts.rootRank == self._rank else None
         root = opts.rootRank
-        return self._gathered(codes.GATHER, listed, input.detach(), root, opts)
+        return self._gathered(codes.GATHER, listed, input, root, opts)
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Copies one tensor of the root's list to each rank."""
@@ -186,6 +190,7 @@ class NativeGroup(RunningGroup):
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.ReduceScatterOptions()
         check_sizes("reduce_scatter_tensor", input, output, self._size)
+        input = resolved(input)
         op = opts.reduceOp
         call = (codes.REDUCE_SCATTER, output.numel(), self._code(input, op.code))
         self._code(output)
@@ -232,6 +237,7 @@ class NativeGroup(RunningGroup):
     ) -> Work:
         if self._broken:
             self._refuse()
+        input = resolved(input)
         code, item = self._code(input), input.element_size()
         self._code(output)
         timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
@@ -254,7 +260,7 @@ class NativeGroup(RunningGroup):
     def _post(self, tensors: Any, peer: int, tag: int, is_send: bool) -> MessageWork:
         if self._broken:
             self._refuse()
-        (tensor,) = tensors
+        (tensor,) = tensors = [resolved(x) for x in tensors] if is_send else tensors
         self._code(tensor)
         post = self._transport.send if is_send else self._transport.receive
         nbytes = tensor.numel() * tensor.element_size()

@@ -19,9 +19,11 @@ import pellucid as torch
 from pellucid.devices import backend_of
 from pellucid.distributed._group import options
 from pellucid.distributed._group.argument_checks import (
+    check_memory,
     check_outputs,
     check_sizes,
     element_counts,
+    resolved,
 )
 from pellucid.distributed._group.process_group import ProcessGroup
 from pellucid.distributed._group.reduce_op import RedOpType, ReduceOp
@@ -115,8 +117,7 @@ class NcclGroup(ProcessGroup):
                     f'backend "nccl" got a tensor on {tensor.device}; the tensors of '
                     f"this rank are on {self.device}"
                 )
-            if not tensor.is_contiguous():
-                raise ValueError("Tensors must be contiguous")
+            check_memory(tensor)
         if self._stream is None:
             yield self._communicator, None
             return
@@ -219,6 +220,7 @@ class NcclGroup(ProcessGroup):
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.AllgatherOptions()
         check_sizes("all_gather_into_tensor", output, input, self._size)
+        input = resolved(input)
         with self._queued([output, input]) as end:
             call = input.data_ptr(), output.data_ptr(), input.numel()
             self._nccl.call("AllGather", *call, self._dtype(input), *end)
@@ -244,6 +246,7 @@ class NcclGroup(ProcessGroup):
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         opts = opts or options.ReduceScatterOptions()
         check_sizes("reduce_scatter_tensor", input, output, self._size)
+        input = resolved(input)
         tensors = [output, input]
         with self._queued(tensors) as end, self._reduction(opts.reduceOp, input) as op:
             call = input.data_ptr(), output.data_ptr(), output.numel()
@@ -265,6 +268,7 @@ class NcclGroup(ProcessGroup):
         receives: Sequence[tuple[Any, int]],
         opts: Any,
     ) -> Work:
+        sends = [(resolved(tensor), peer) for tensor, peer in sends]
         tensors = [tensor for tensor, _ in (*sends, *receives)]
         with self._queued(tensors) as end, self._grouped():
             for name, pairs in (("Send", sends), ("Recv", receives)):

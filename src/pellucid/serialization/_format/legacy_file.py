@@ -22,7 +22,6 @@ from pellucid.serialization._format.archive import (
     TrustedUnpickler,
     constructors,
     placed,
-    rebuild_tensor,
 )
 from pellucid.serialization._format.safe_pickle import Reader
 from pellucid.serialization._format.writer import Writer, bytes_of
@@ -96,12 +95,12 @@ class LegacyFile:
 
     def load(self, safe_classes: dict[str, Any]) -> Any:
         """The object, built from tensors, numbers, containers and these classes."""
-        reader = Reader(_constructors(), self._referred, safe_classes)
+        reader = Reader(constructors(), self._referred, safe_classes)
         return self._filled(reader.load(self._description))
 
     def load_trusted(self) -> Any:
         """The object; imports and calls whatever the file names."""
-        reader = TrustedUnpickler(self._description, self._referred, _constructors())
+        reader = TrustedUnpickler(self._description, self._referred, constructors())
         return self._filled(reader.load())
 
     def _referred(self, identifier: Any) -> Any:
@@ -154,17 +153,3 @@ class LegacyFile:
 
 def _no_reference(identifier: Any) -> Any:
     raise pickle.UnpicklingError("a header refers to a storage")
-
-
-def _rebuild_filled_later(*arguments: Any) -> Tensor:
-    """``rebuild_tensor``; refuses pending operations, as elements are not read yet."""
-    if any((arguments[6:] or ({},))[0].values()):
-        raise pickle.UnpicklingError(
-            "the file has a conjugated or negated view; save a clone() of it, or use "
-            "the zip format"
-        )
-    return rebuild_tensor(*arguments)
-
-
-def _constructors() -> dict[str, Any]:
-    return constructors() | {"torch._utils _rebuild_tensor_v2": _rebuild_filled_later}

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._tensor.copying import pending_of, warn_if_has_hooks
+from pellucid._tensor.copying import pending_of, warn_if_has_hooks, with_pending
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.overrides import DisableTorchFunctionSubclass
 from pellucid.serialization._format.locations import location_tag
@@ -193,7 +193,8 @@ class Writer(_Pickler):  # type: ignore[misc]
         # Storages without memory are all distinct.
         address = str(tensor.device), storage.data_ptr() or -1 - len(self.storages)
         if address not in self.storages:
-            whole = tensor.detach().as_strided((count,), (1,), 0)
+            viewed = tensor.detach().as_strided((count,), (1,), 0)
+            whole = with_pending(viewed, pending_of(tensor))  # what is stored
             # Kept alive, so that no later storage has the same address.
             self.storages[address] = (str(len(self.storages)), whole)
         key, whole = self.storages[address]

@@ -45,6 +45,7 @@ def _routine(function: Callable[..., Any], *given: Any) -> Any:
 
 def _vector(tensor: Tensor) -> Tensor:
     """A tensor as routines need it: contiguous int64 on the host."""
+    tensor = tensor.resolve_neg()
     if tensor.dtype is pellucid.int64 and tensor.device.type == "cpu":
         return tensor if tensor.is_contiguous() else tensor.contiguous()
     return tensor.to(device="cpu", dtype=pellucid.int64).contiguous()
