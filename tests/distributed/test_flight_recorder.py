@@ -236,5 +236,5 @@ def test_a_command_line_is_checked(tmp_path):
         fr_trace.main([str(tmp_path), "-p", "x"])
     for name in ("a1", "b1"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ValueError, match="Please specify --prefix"):
+    with pytest.raises(ValueError, match="choose by --prefix"):
         fr_trace.main([str(tmp_path)])
