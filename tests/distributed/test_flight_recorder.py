@@ -182,9 +182,13 @@ def entry(name="all_reduce", sizes=((4,),), number=1, group="0", **facts):
     }
 
 
-def written(folder, *calls, ranks="[0, 1]"):
+def message(name, sizes=((4,),), **facts):
+    return entry(name, sizes, is_p2p=True, **facts)
+
+
+def written(folder, *calls, ranks="[0, 1]", key="0"):
     for rank, entries in enumerate(calls):
-        config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
+        config = {key: {"name": "0", "desc": "default_pg", "ranks": ranks}}
         dump = {"version": "2.10", "pg_config": config, "entries": entries}
         (folder / f"rank{rank}").write_bytes(pickle.dumps(dump))
 
@@ -194,6 +198,38 @@ def test_ranks_that_did_not_come_are_named(tmp_path, capsys):
     fr_trace.main([str(tmp_path)])
     shown = capsys.readouterr().out
     assert "Not all ranks joining collective 2" in shown and "from ranks [1]" in shown
+
+
+SENT, RECEIVED = message("send 0->1"), message("recv 1<-0")
+
+
+@pytest.mark.parametrize(
+    ("calls", "shown"),
+    [
+        (([SENT], [RECEIVED]), "All collectives of 2 ranks match"),
+        (([SENT], []), "rank 1 has not posted a receive"),
+        (([], [RECEIVED]), "rank 0 has not sent it"),
+        (([SENT], [message("recv 1<-0", ((9,),))]), "was received as recv 1<-0"),
+        (([message("send 0->1", record_id=7)], []), "All collectives of 2 ranks match"),
+        (([entry("all_to_all")], [entry("all_to_all", ((8,),))]), "ranks match"),
+        (([entry("all_to_all")], [entry("all_to_all", output_sizes=[[8]])]),
+         "the ranks give 8 elements and expect 12"),
+        (([entry(group="9")], [entry("broadcast", group="9")]), "were not compared"),
+    ],
+)  # fmt: skip
+def test_messages_totals_and_unknown_groups_are_seen(tmp_path, capsys, calls, shown):
+    written(tmp_path, *calls)
+    fr_trace.main([str(tmp_path)])
+    found = capsys.readouterr().out
+    assert shown in found and ("ranks match" in shown) == ("ranks match" in found)
+
+
+def test_the_default_group_may_have_an_empty_name(tmp_path, capsys):
+    written(tmp_path, [entry()], [entry("broadcast")], key="")
+    fr_trace.main([str(tmp_path), "--mismatch_cap", "0"])
+    assert capsys.readouterr().out == ""
+    fr_trace.main([str(tmp_path)])
+    assert "COLLECTIVE_TYPE_MISMATCH" in capsys.readouterr().out
 
 
 def test_calls_that_a_full_buffer_forgot_are_not_compared(tmp_path, capsys):
