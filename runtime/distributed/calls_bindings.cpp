@@ -65,21 +65,39 @@ bool is_call(PyObject* object) {
   return false;
 }
 
-// try_run(run, call, input, output, factor, timeout)
+// Calls `tell` with the error in flight, while its call still runs: other ranks may be asked. An error of `tell`
+// replaces it.
+void tell_error(PyObject* tell, PyObject* call, PyObject* timeout) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* given[] = {value, call, timeout};
+  PyObject* told = PyObject_Vectorcall(tell, given, std::size(given), nullptr);
+  if (told) {
+    Py_DECREF(told);
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
+// try_run(run, tell, call, input, output, factor, timeout)
 PyObject* calls_try_run(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 6) return PyErr_Format(PyExc_TypeError, "try_run takes six arguments, not %zd", count);
-  PyObject* call = arguments[1];
+  if (count != 7) return PyErr_Format(PyExc_TypeError, "try_run takes seven arguments, not %zd", count);
+  PyObject *call = arguments[2], *timeout = arguments[6];
   if (!is_call(call)) return nullptr;
   CallsObject& calls = calls_in(self);
   if (calls.num_queued || !PyThread_acquire_lock(calls.running, NOWAIT_LOCK)) Py_RETURN_FALSE;
   note_begin(calls, call, nullptr);
   const auto item = [call](Py_ssize_t index) { return PyTuple_GET_ITEM(call, index); };
-  PyObject* given[] = {item(0), arguments[2], arguments[3], item(1),     item(2),
-                       item(3), item(4),      arguments[4], arguments[5]};
+  PyObject* given[] = {item(0), arguments[3], arguments[4], item(1), item(2), item(3), item(4), arguments[5], timeout};
   PyObject* result = PyObject_Vectorcall(arguments[0], given, std::size(given), nullptr);
+  if (!result) tell_error(arguments[1], call, timeout);
+  note_end(calls);
   if (!result) return nullptr;
   Py_DECREF(result);
-  note_end(calls);
   Py_RETURN_TRUE;
 }
 
@@ -95,17 +113,21 @@ PyObject* calls_begin(PyObject* self, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
-// Ctrl-C may raise in Python when the call has ended already.
 PyObject* calls_end(PyObject* self, PyObject*) {
-  if (calls_in(self).since != 0) note_end(calls_in(self));
+  CallsObject& calls = calls_in(self);
+  if (!calls.site) {
+    PyErr_SetString(PyExc_RuntimeError, "end() ends a call that begin() began; none runs");
+    return nullptr;
+  }
+  note_end(calls);
   Py_RETURN_NONE;
 }
 
 PyMethodDef calls_methods[] = {
     {"try_run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(calls_try_run)), METH_FASTCALL,
-     "Runs a call if none is queued or runs. After an exception of `run`, the caller must call end()."},
+     "Runs a call if none is queued or runs. An error of `run` is given to `tell` before the call ends."},
     {"begin", calls_begin, METH_VARARGS, "Waits for the running call to end, and begins one."},
-    {"end", calls_end, METH_NOARGS, "Ends the running call, if there is one."},
+    {"end", calls_end, METH_NOARGS, "Ends the call that begin() began."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -3,17 +3,19 @@
 import json
 import pickle
 import re
+import threading
+import time
 
 import pytest
 
 import pellucid as torch
 import pellucid.distributed as dist
-from pellucid._C import _distributed_c10d as c10d
 from pellucid.distributed._group import flight
 from pellucid.distributed.flight_recorder import fr_trace
 from pellucid.distributed.flight_recorder.components.types import MatchState, Op
 from tests.distributed.ranks import run_ranks
 
+c10d = torch._C._distributed_c10d  # also without an import of it
 RECORDS = {"TORCH_FR_BUFFER_SIZE": "6"}
 
 
@@ -39,7 +41,7 @@ def rank_is_recorded(rank, size):
     assert (scattered["input_sizes"], scattered["output_sizes"]) == ([[4]], [[2]])
     assert gathered["collective_seq_id"] + 1 == scattered["collective_seq_id"]
     assert names["gloo:broadcast"]["process_group"] == ("1", "pair")
-    assert names["gloo:broadcast"]["input_dtypes"] == ["int32"]
+    assert names["gloo:broadcast"]["input_dtypes"] == ["Int"]
     message = names["gloo:send 0->1" if rank == 0 else "gloo:recv 1<-0"]
     assert message["is_p2p"] and message["p2p_seq_id"] == 1
     assert {entry["state"] for entry in found["entries"]} == {"completed"}
@@ -60,11 +62,56 @@ def rank_differs(rank, size):
         dist.all_reduce(torch.ones(4 + rank))
 
 
+def rank_cannot_dump(rank, size):
+    dist.barrier()
+    before = pickle.loads(c10d._dump_fr_trace())
+    assert before["entries"][-1]["input_sizes"] == []
+    with (
+        pytest.warns(UserWarning, match="dump: .*No such file"),
+        pytest.raises(dist.DistBackendError, match="all_reduce"),
+    ):
+        dist.all_reduce(torch.ones(4 + rank))
+    found = pickle.loads(c10d._dump_fr_trace())
+    last = before["pg_status"]["0"]["last_completed_collective"]
+    assert found["pg_status"]["0"]["last_completed_collective"] == last
+    assert found["pg_status"]["0"]["last_started_collective"] == last + 1
+    assert found["entries"][-1]["state"] == "started"
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    work.wait()
+    found = pickle.loads(c10d._dump_fr_trace())
+    assert found["pg_status"]["0"]["last_completed_collective"] == last + 2
+
+
+def rank_queues(rank, size):
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        first = dist.all_reduce(torch.ones(3), async_op=True)
+        second = dist.all_reduce(torch.ones(5), async_op=True)
+        thread = threading.Thread(target=dist.barrier)  # behind the queued ones
+        thread.start()
+        end = time.monotonic() + 60
+        while len(found := pickle.loads(c10d._dump_fr_trace())["entries"]) < 3:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert [entry["state"] for entry in found][1:] == ["scheduled"] * 2
+        store.set("seen", "1")
+        first.wait()
+        second.wait()
+        thread.join(60)
+    else:
+        store.wait(["seen"])
+        dist.all_reduce(torch.ones(3))
+        dist.all_reduce(torch.ones(5))
+        dist.barrier()
+
+
 def rank_waits_unrecorded(rank, size):
     if rank == 0:
         work = dist.all_reduce(torch.ones(3), async_op=True)
+        end = time.monotonic() + 60
         while not (found := pickle.loads(c10d._dump_fr_trace())["entries"]):
-            pass
+            assert time.monotonic() < end
+            time.sleep(0.01)
         (entry,) = found
         assert entry["state"] == "started" and entry["input_sizes"] == [[3]]
         assert entry["collective_seq_id"] == found[0]["record_id"]
@@ -83,6 +130,15 @@ def test_the_last_calls_are_dumped_in_pytorchs_format(transport, tmp_path):
 
 def test_without_a_buffer_the_current_call_is_dumped(tmp_path):
     run_ranks(rank_waits_unrecorded, 2, tmp_path)
+
+
+def test_a_call_is_recorded_as_started_when_it_runs(tmp_path):
+    run_ranks(rank_queues, 2, tmp_path, **RECORDS)
+
+
+def test_an_error_of_ranks_is_told_although_the_dump_cannot_be_written(tmp_path):
+    prefix = str(tmp_path / "absent" / "trace_")
+    run_ranks(rank_cannot_dump, 2, tmp_path, **RECORDS, TORCH_FR_DUMP_TEMP_FILE=prefix)
 
 
 def test_dumps_of_a_failure_say_what_differs(tmp_path, capsys):
@@ -126,9 +182,13 @@ def entry(name="all_reduce", sizes=((4,),), number=1, group="0", **facts):
     }
 
 
-def written(folder, *calls, ranks="[0, 1]"):
+def message(name, sizes=((4,),), **facts):
+    return entry(name, sizes, is_p2p=True, **facts)
+
+
+def written(folder, *calls, ranks="[0, 1]", key="0"):
     for rank, entries in enumerate(calls):
-        config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
+        config = {key: {"name": "0", "desc": "default_pg", "ranks": ranks}}
         dump = {"version": "2.10", "pg_config": config, "entries": entries}
         (folder / f"rank{rank}").write_bytes(pickle.dumps(dump))
 
@@ -138,6 +198,38 @@ def test_ranks_that_did_not_come_are_named(tmp_path, capsys):
     fr_trace.main([str(tmp_path)])
     shown = capsys.readouterr().out
     assert "Not all ranks joining collective 2" in shown and "from ranks [1]" in shown
+
+
+SENT, RECEIVED = message("send 0->1"), message("recv 1<-0")
+
+
+@pytest.mark.parametrize(
+    ("calls", "shown"),
+    [
+        (([SENT], [RECEIVED]), "All collectives of 2 ranks match"),
+        (([SENT], []), "rank 1 has not posted a receive"),
+        (([], [RECEIVED]), "rank 0 has not sent it"),
+        (([SENT], [message("recv 1<-0", ((9,),))]), "was received as recv 1<-0"),
+        (([message("send 0->1", record_id=7)], []), "All collectives of 2 ranks match"),
+        (([entry("all_to_all")], [entry("all_to_all", ((8,),))]), "ranks match"),
+        (([entry("all_to_all")], [entry("all_to_all", output_sizes=[[8]])]),
+         "the ranks give 8 elements and expect 12"),
+        (([entry(group="9")], [entry("broadcast", group="9")]), "were not compared"),
+    ],
+)  # fmt: skip
+def test_messages_totals_and_unknown_groups_are_seen(tmp_path, capsys, calls, shown):
+    written(tmp_path, *calls)
+    fr_trace.main([str(tmp_path)])
+    found = capsys.readouterr().out
+    assert shown in found and ("ranks match" in shown) == ("ranks match" in found)
+
+
+def test_the_default_group_may_have_an_empty_name(tmp_path, capsys):
+    written(tmp_path, [entry()], [entry("broadcast")], key="")
+    fr_trace.main([str(tmp_path), "--mismatch_cap", "0"])
+    assert capsys.readouterr().out == ""
+    fr_trace.main([str(tmp_path)])
+    assert "COLLECTIVE_TYPE_MISMATCH" in capsys.readouterr().out
 
 
 def test_calls_that_a_full_buffer_forgot_are_not_compared(tmp_path, capsys):
@@ -180,5 +272,5 @@ def test_a_command_line_is_checked(tmp_path):
         fr_trace.main([str(tmp_path), "-p", "x"])
     for name in ("a1", "b1"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ValueError, match="Please specify --prefix"):
+    with pytest.raises(ValueError, match="choose by --prefix"):
         fr_trace.main([str(tmp_path)])

@@ -414,6 +414,8 @@ def test_dims_of_data_are_named_in_a_mesh_of_everything(tmp_path):
     run_ranks(rank_names_the_dims_of_data, 4, tmp_path)
     with pytest.raises(ValueError, match="At least one of shard or replicate"):
         DataParallelMeshDims()
+    with pytest.raises(ValueError, match=r"both name the dims \['dp'\]"):
+        DataParallelMeshDims(shard=("fsdp", "dp"), replicate="dp")
 
 
 def rank_makes_a_model_on_meta(rank, size):

@@ -1,5 +1,7 @@
 """ShardedTensors: specs, parts, and checkpoints of them with other cuts."""
 
+import copy
+
 import pytest
 
 import pellucid as torch
@@ -62,6 +64,28 @@ def rank_cuts(rank, size):
         x.gather(0, None if rank == 0 else torch.empty(5, 4))
 
 
+def rank_copies(rank, size):
+    x = ChunkShardingSpec(0, list(PLACES)).shard(torch.arange(24.0).view(4, 6))
+    cloned, detached = x.clone(), x.requires_grad_().detach()
+    assert x.requires_grad and not detached.requires_grad
+    detached.local_tensor().zero_()
+    assert x.local_tensor().sum() == 0 and cloned.local_tensor().sum() != 0
+    with torch.no_grad():
+        assert x.copy_(cloned) is x
+    assert torch.equal(x.local_tensor(), cloned.local_tensor())
+    assert x.reshard(ChunkShardingSpec(1, list(PLACES))) is x and x.requires_grad
+    part = torch.arange(24.0).view(4, 6)[:, 3 * rank : 3 * rank + 3]
+    assert torch.equal(x.local_tensor(), part)
+    with pytest.raises(RuntimeError, match="cut in the same way"):
+        x.copy_(cloned)
+    with pytest.raises(RuntimeError, match="call gather"):
+        x.remote_shards()
+    columns = ShardedTensor._init_from_local_tensor(part, x.sharding_spec(), 4, 6)
+    assert columns.metadata().shards_metadata == x.metadata().shards_metadata
+    for fill in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_):
+        assert fill(x) is x and x.local_tensor().std() > 0
+
+
 def rank_joins_and_stores(rank, size):
     folder = dist.distributed_c10d._get_default_store().get("folder").decode()
     torch.manual_seed(0)
@@ -83,20 +107,32 @@ def rank_joins_and_stores(rank, size):
     odd = torch.ones(1, dtype=torch.int64 if rank else torch.float32)
     with pytest.raises(ValueError, match="the shards need one dtype"):
         init_from_local_shards([Shard.from_tensor_and_offsets(odd, [rank], rank)], 2)
-    with pytest.raises(ValueError, match="Total volume of shards: 2 does not match"):
+    with pytest.raises(ValueError, match="the parts have 2 of the 3 elements"):
         part = torch.ones(1)
         init_from_local_shards([Shard.from_tensor_and_offsets(part, [rank], rank)], 3)
 
     layer = nn.Linear(4, 6)
     shard_parameter(layer, "weight", ChunkShardingSpec(0, list(PLACES)))
+    assert dict(layer.named_parameters())["weight"] is layer.weight
+    assert isinstance(layer.weight, nn.Parameter) and layer.weight.requires_grad
+    state = layer.state_dict()
+    assert isinstance(state["weight"], ShardedTensor)
+    ones = sharded_tensor.ones(ChunkShardingSpec(0, list(PLACES)), 6, 4)
+    layer.load_state_dict(state | {"weight": ones})
+    assert torch.equal(layer.weight.local_tensor(), torch.ones(3, 4))
+    copied = copy.deepcopy(layer)
+    nn.init.constant_(layer.weight, 2.0)
+    assert isinstance(copied.weight, nn.Parameter)
+    assert copied.weight.local_tensor().tolist() == torch.ones(3, 4).tolist()
+    assert torch.equal(layer.weight.local_tensor(), torch.full((3, 4), 2.0))
     layer._register_state_dict_hook(sharded_tensor.state_dict_hook)
-    assert isinstance(layer.state_dict()["weight"], ShardedTensor)
     layer._register_load_state_dict_pre_hook(
         sharded_tensor.pre_load_state_dict_hook, True
     )
-    other = sharded_tensor.ones(ChunkShardingSpec(0, list(PLACES)), 6, 4)
-    layer.load_state_dict({"bias": layer.bias.detach(), "weight": other}, strict=False)
-    assert layer.weight is other
+    layer.other = ones
+    assert layer.state_dict()["other"] is ones
+    layer.load_state_dict({"other": state["weight"]}, strict=False)
+    assert layer.other is state["weight"]
     with pytest.raises(AttributeError, match="Linear has no parameter 'lost'"):
         shard_parameter(layer, "lost", ChunkShardingSpec(0, list(PLACES)))
 
@@ -117,6 +153,10 @@ def rank_stores(rank, size):
 
 def test_a_tensor_is_cut_and_gathered(tmp_path):
     run_ranks(rank_cuts, 2, tmp_path)
+
+
+def test_a_tensor_is_copied_filled_and_cut_anew(tmp_path):
+    run_ranks(rank_copies, 2, tmp_path)
 
 
 def test_parts_are_joined_stored_and_loaded_with_another_cut(tmp_path):
@@ -157,10 +197,10 @@ def test_parts_are_checked():
         ShardMetadata([0], [1, 2])
     with pytest.raises(ValueError, match="shard_offsets should be >= 0"):
         ShardMetadata([-1], [1])
-    with pytest.raises(ValueError, match="does not match with metadata"):
+    with pytest.raises(ValueError, match="was given a tensor of the sizes"):
         Shard(torch.ones(2), ShardMetadata([0], [3]))
     meta = torch.ones(2, device="meta")
-    with pytest.raises(ValueError, match="device does not match"):
+    with pytest.raises(ValueError, match="was given a tensor on meta"):
         Shard(meta, ShardMetadata([0], [2], "rank:0/cpu"))
     assert hash(ShardMetadata([0], [1])) == hash(ShardMetadata([0], [1]))
 

@@ -30,6 +30,9 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     put_values(namespace, VALUES, overridable=False)
     put_values(namespace, FUNCTIONS, overridable=True)
     put_values(vars(namespace["_C"]), OF_RUNTIME, overridable=False)
+    put_modules(
+        vars(namespace["_C"]), ("_distributed_c10d", "_functorch"), "pellucid._C"
+    )
     for name, module in METHODS.items():
         setattr(tensor, name, LazyMethod(tensor, module, name))
 

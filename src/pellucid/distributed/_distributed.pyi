@@ -37,6 +37,7 @@ class Calls:
     def try_run(
         self,
         run: Callable[..., None],
+        tell: Callable[[BaseException, tuple[int, int, int, int, int], float], object],
         call: tuple[int, int, int, int, int],
         input: int,
         output: int,

@@ -1,9 +1,10 @@
-"""The flight recorder: the last calls of this process's groups, in the format of
-PyTorch's dumps, which its tools and ours (``distributed/flight_recorder``) read.
+"""The flight recorder: the last calls of this process's groups, with the fields of
+PyTorch's dumps, whose tools and ours (``distributed/flight_recorder``) read them.
 
 Off unless TORCH_FR_BUFFER_SIZE is the number of calls to keep; the calls under way are
 known always. If ranks do not agree or do not come and TORCH_FR_DUMP_TEMP_FILE is set,
-each rank writes its dump to that path and its number. Sizes are numbers of elements.
+each rank writes its dump to that path and its number. Sizes are numbers of elements,
+where PyTorch has shapes.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.distributed._group.whereabouts import user_frames
 from pellucid.distributed._transport import codes
 
@@ -42,6 +45,15 @@ class Recorded:
         self.facts["state"] = _STARTED
         self.facts["time_discovered_started_ns"] = time.time_ns()
 
+    def around(self, run: Callable[..., None]) -> Callable[..., None]:
+        """``run``, recorded as started when it is called, which a queue may delay."""
+
+        def started(*arguments: Any) -> None:
+            self.start()
+            run(*arguments)
+
+        return started
+
     def complete(self) -> None:
         """The call has ended."""
         self.facts["state"] = _COMPLETED
@@ -53,12 +65,13 @@ def facts_of(group: Any, call: Any, number: int) -> dict[str, Any]:
     """What a dump says of a collective, the group's ``number``-th."""
     kind, count, dtype, _, _ = call
     name = codes.KINDS[kind]
-    size, named = group.size(), []
-    if kind != codes.BARRIER:
-        named = [str(codes.DTYPES[dtype]).rpartition(".")[2]]
-    given = count * size if kind in _WHOLE_INPUTS else count
-    made = count * size if kind in _WHOLE_OUTPUTS else count
-    return _entry(group, name, [[given]], [[made]], named) | {
+    size = group.size()
+    given = [[count * size if kind in _WHOLE_INPUTS else count]]
+    made = [[count * size if kind in _WHOLE_OUTPUTS else count]]
+    named = [TYPE_NAMES[codes.DTYPES[dtype]]]
+    if kind == codes.BARRIER:
+        given, made, named = [], [], []
+    return _entry(group, name, given, made, named) | {
         "collective_seq_id": number,
         "p2p_seq_id": 0,
         "is_p2p": False,
@@ -98,14 +111,11 @@ class FlightRecorder:
     def message(self, group: Any, tensor: Any, peer: int, is_send: bool) -> Recorded:
         """Records a send or receive that has been posted."""
         group._num_messages += 1
-        arrow = (
-            f"send {group.rank()}->{peer}"
-            if is_send
-            else (f"recv {group.rank()}<-{peer}")
-        )
-        sizes, dtype = [[tensor.numel()]], str(tensor.dtype).rpartition(".")[2]
+        arrow = f"{group.rank()}->{peer}" if is_send else f"{group.rank()}<-{peer}"
+        name = f"{'send' if is_send else 'recv'} {arrow}"
+        sizes, dtype = [[tensor.numel()]], TYPE_NAMES[tensor.dtype]
         made = self._kept(
-            _entry(group, arrow, sizes, sizes, [dtype])
+            _entry(group, name, sizes, sizes, [dtype])
             | {
                 "collective_seq_id": group._num_recorded,
                 "p2p_seq_id": group._num_messages,
@@ -144,8 +154,7 @@ def dump(
         group.group_name or "0": {
             "last_enqueued_collective": group._num_recorded or group._queue.num_calls,
             "last_started_collective": group._queue.num_calls,
-            "last_completed_collective": group._queue.num_calls
-            - bool(group._queue.since),
+            "last_completed_collective": group.last_completed(),
         }
         for group in groups
     }
@@ -181,12 +190,18 @@ def _current(group: Any) -> dict[str, Any] | None:
 
 
 def write_dump(rank: int, groups: Sequence[Any]) -> None:
-    """Writes this process's dump, if the environment says where."""
+    """Writes this process's dump, if the environment says where. An error of the file
+    is a warning: what the dump is about matters more.
+    """
     import pickle
 
     prefix = os.environ.get("TORCH_FR_DUMP_TEMP_FILE") or os.environ.get(
         "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"
     )
-    if prefix:
+    if not prefix:
+        return
+    try:
         with open(f"{prefix}{rank}", "wb") as file:
             pickle.dump(dump(groups), file)
+    except OSError as error:
+        warnings.warn(f"the flight recorder's dump: {error}", stacklevel=2)

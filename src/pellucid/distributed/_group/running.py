@@ -49,6 +49,7 @@ class RunningGroup(ProcessGroup):
         self._transport = self._connect()
         self._queue = CallQueue("collectives")
         self._num_recorded = self._num_messages = 0  # by the flight recorder
+        self._failed, self._completed = -1, 0  # the last failed call, and one before it
         self._start = self._transport.run
         self._broken = ""
         self._pid = os.getpid()
@@ -97,19 +98,10 @@ class RunningGroup(ProcessGroup):
         recorder = flight.recorder
         recorded = None if recorder is None else recorder.collective(self, call)
         if not opts.asyncOp:
-            if recorded is not None:
-                recorded.start()
-            try:
-                is_done = self._queue.try_run(
-                    self._start, call, input, output, factor, timeout
-                )
-            except BaseException as error:
-                try:
-                    if isinstance(error, Failure):
-                        self._raise(error, call, call_site(), timeout)
-                    raise
-                finally:
-                    self._queue.end()
+            start = self._start if recorded is None else recorded.around(self._start)
+            is_done = self._queue.try_run(
+                start, self._tell_failed, call, input, output, factor, timeout
+            )
             if is_done:
                 if recorded is not None:
                     recorded.complete()
@@ -162,8 +154,9 @@ class RunningGroup(ProcessGroup):
                 if self._broken:
                     self._refuse()
                 start()
-            except Failure as caught:
-                self._raise(caught, call, site, timeout)
+            except BaseException as error:
+                self._tell_failed(error, call, timeout, site)
+                raise
             finally:
                 self._queue.end()
             if recorded is not None:
@@ -208,15 +201,34 @@ class RunningGroup(ProcessGroup):
         text += f" of rank {root}" if root >= 0 else ""
         return f"{text} ({site})" if site else text
 
+    def _tell_failed(
+        self, error: BaseException, call: Call, timeout: float, site: str | None = None
+    ) -> None:
+        """Called before a failed call ends: DistBackendError if ranks caused it."""
+        self._completed, self._failed = self.last_completed(), self._queue.num_calls
+        if isinstance(error, Failure):
+            self._raise(error, call, site or call_site(), timeout)
+
+    def last_completed(self) -> int:
+        """The number of the last call that did what it should."""
+        ended = self._queue.num_calls - bool(self._queue.since)
+        return self._completed if ended == self._failed else ended
+
     def _raise(self, caught: Failure, call: Call, site: str, timeout: float) -> None:
+        message = self._failure_text(caught, call, site, timeout)
         flight.write_dump(self._global_ranks[self._rank], running_groups())
+        raise DistBackendError(message) from None
+
+    def _failure_text(
+        self, caught: Failure, call: Call, site: str, timeout: float
+    ) -> str:
+        """What went wrong; the group runs no more calls unless ranks only differed."""
         cause, ranks, members = self._meaning(caught)
         name, number = self.group_name or "default", self._queue.num_calls
         text = self._describe(call, site)
         if cause == "mismatch":
             calls = self._transport.exchange_texts(text, timeout)
-            message = failure.mismatch_text(name, number, calls)
-            raise DistBackendError(message) from None
+            return failure.mismatch_text(name, number, calls)
         if cause == "timed out":
             places = [self._transport.where(rank, 1.0) for rank in ranks]
             message = failure.timeout_text(name, number, text, timeout, ranks, places)
@@ -224,7 +236,7 @@ class RunningGroup(ProcessGroup):
             reasons = [self._reason(cause, members[rank]) for rank in ranks]
             message = failure.gone_text(name, number, text, ranks, members, reasons)
         self._break(message)
-        raise DistBackendError(message) from None
+        return message
 
     def _meaning(self, caught: Failure) -> tuple[str, list[int], list[Member]]:
         """The cause, the ranks, and the members of the group."""

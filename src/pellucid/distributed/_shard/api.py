@@ -21,5 +21,4 @@ def shard_parameter(
     if not parameter.is_contiguous():
         raise ValueError(f"param: {param_name} is not a contiguous Tensor")
     made = sharding_spec.shard(parameter.data, src_rank, process_group)
-    module._parameters.pop(param_name)
-    module.__dict__[param_name] = made
+    module.register_parameter(param_name, nn.Parameter(made))

@@ -34,6 +34,9 @@ class DataParallelMeshDims:
                 "At least one of shard or replicate must be set in DataParallelMeshDims"
             )
 
+        if both := {*self.shard_names} & {*self.replicate_names}:
+            raise ValueError(f"shard and replicate both name the dims {sorted(both)}")
+
     @property
     def shard_names(self) -> tuple[str, ...]:
         """The dims of ``shard``."""

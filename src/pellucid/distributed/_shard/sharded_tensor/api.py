@@ -18,6 +18,7 @@ from pellucid.distributed._shard.sharded_tensor.metadata import (
     ShardedTensorMetadata,
     TensorProperties,
 )
+from pellucid.distributed._shard.sharded_tensor.ops import OPS
 from pellucid.distributed._shard.sharded_tensor.shard import Shard
 from pellucid.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
@@ -28,6 +29,7 @@ from pellucid.distributed.checkpoint.planner import (
     WriteItem,
     WriteItemType,
 )
+from pellucid.overrides import DisableTorchFunctionSubclass
 
 _custom_ops: dict[Any, Callable[..., Any]] = {}
 """What programs have registered, by function."""
@@ -54,6 +56,9 @@ class ShardedTensorBase(torch.Tensor):
         made = _C._make_wrapper(cls, geometry, torch.device("cpu"), 0)
         made._metadata, made._sharding_spec = metadata, spec
         made._local_shards = []
+        if metadata.tensor_properties.requires_grad:
+            with DisableTorchFunctionSubclass():
+                made.requires_grad_()
         return made
 
     @classmethod
@@ -136,6 +141,44 @@ class ShardedTensor(ShardedTensorBase):
         made._process_group, made._local_shards = process_group, local_shards
         return made
 
+    @classmethod
+    def _init_from_local_tensor(
+        cls,
+        local_tensor: torch.Tensor,
+        sharding_spec: Any,
+        *global_size: Any,
+        process_group: Any = None,
+        init_rrefs: bool = False,
+    ) -> ShardedTensor:
+        """A tensor whose only part on this rank is ``local_tensor``."""
+        properties = TensorProperties.create_from_tensor(local_tensor)
+        metadata = sharding_spec.build_metadata(flatten_size(global_size), properties)
+        rank = dist.get_rank()
+        shards = [
+            Shard(local_tensor, each)
+            for each in metadata.shards_metadata
+            if rank_of(each) == rank
+        ]
+        return cls._init_from_local_shards_and_global_metadata(
+            *(shards, metadata, process_group), sharding_spec=sharding_spec
+        )
+
+    def reshard(self, resharding_spec: Any) -> ShardedTensor:
+        """Cuts it in another way, through rank 0; all ranks of the group call it."""
+        properties = self._metadata.tensor_properties
+        whole = torch.empty(self._metadata.size, dtype=properties.dtype)
+        group = self._process_group
+        self.gather(0, whole if dist.get_rank(group) == 0 else None)
+        whole.requires_grad_(properties.requires_grad)
+        made = resharding_spec.shard(whole, 0, group)
+        self._metadata, self._local_shards = made._metadata, made._local_shards
+        self._sharding_spec = resharding_spec
+        return self
+
+    def remote_shards(self) -> dict[int, list[Any]]:
+        """Refused: parts of other processes are collected by ``gather``."""
+        raise RuntimeError("RPC does not reach the parts of other ranks: call gather()")
+
     def sharding_spec(self) -> Any:
         """How it is cut."""
         return self._sharding_spec
@@ -199,6 +242,8 @@ class ShardedTensor(ShardedTensorBase):
         if func in _custom_ops:
             group = next(x for x in args if isinstance(x, ShardedTensor))._process_group
             return _custom_ops[func](types, args, kwargs, group)
+        if func in OPS:
+            return OPS[func](*args, **(kwargs or {}))
         return super().__torch_function__(func, types, args, kwargs or {})
 
     def __repr__(self) -> str:  # type: ignore[override]

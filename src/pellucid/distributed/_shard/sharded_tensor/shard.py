@@ -21,15 +21,13 @@ class Shard:
         sizes, placement = list(self.tensor.shape), self.metadata.placement
         if sizes != list(self.metadata.shard_sizes):
             raise ValueError(
-                "Shard tensor size does not match with metadata.shard_lengths! Found "
-                f"shard tensor size: {sizes}, metadata.shard_lengths: "
-                f"{self.metadata.shard_sizes}"
+                f"a part of the sizes {self.metadata.shard_sizes} was given a tensor "
+                f"of the sizes {sizes}"
             )
         if placement is not None and placement.device() != self.tensor.device:
             raise ValueError(
-                "Local shard tensor device does not match with local Shard's "
-                f"placement! Found local shard tensor device: {self.tensor.device}, "
-                f"local shard metadata placement device: {placement.device()}"
+                f"a part placed on {placement.device()} was given a tensor on "
+                f"{self.tensor.device}"
             )
 
     @classmethod

@@ -78,9 +78,8 @@ def check_tensor(shards: Sequence[ShardMetadata], sizes: Sequence[int]) -> None:
     total = sum(math.prod(shard.shard_sizes) for shard in shards)
     if total != math.prod(sizes):
         raise ValueError(
-            f"Total volume of shards: {total} does not match tensor volume: "
-            f"{math.prod(sizes)}, in other words all the individual shards do not "
-            "cover the entire tensor"
+            f"the parts have {total} of the {math.prod(sizes)} elements of a tensor of "
+            f"the sizes {list(sizes)}"
         )
 
 

@@ -195,7 +195,7 @@ def expires(
     """
     if client is None:
         if not _configured:
-            raise RuntimeError("Configure timer client before using countdown timers.")
+            raise RuntimeError("no client of timers: call timer.configure() first")
         client = _configured[0]
     if scope is None:
         caller = sys._getframe(2)

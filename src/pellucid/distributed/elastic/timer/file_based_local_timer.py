@@ -5,7 +5,6 @@ also processes that share no queue with the server, such as commands.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import logging
 import os
@@ -142,14 +141,17 @@ class FileTimerServer:
         self._watchdog_thread: threading.Thread | None = None
         self._stop_signaled = self._run_once = self._is_client_started = False
         self._last_progress_time = int(time.time())
+        self._unread = b""  # of the pipe
         with contextlib.suppress(FileNotFoundError):
             os.remove(file_path)
         os.mkfifo(file_path)
 
     def start(self) -> None:
-        """Starts the thread."""
+        """Starts the thread; clients may send from now on."""
+        # Also for writing, so that neither opening nor reading waits for a client.
+        pipe = os.open(self._file_path, os.O_RDWR | os.O_NONBLOCK)
         self._watchdog_thread = threading.Thread(
-            target=self._watchdog_loop, daemon=self._daemon
+            target=self._watchdog_loop, args=(pipe,), daemon=self._daemon
         )
         self._watchdog_thread.start()
         self._log_event("watchdog started", None)
@@ -167,8 +169,6 @@ class FileTimerServer:
 
     def _join(self, timeout: float | None) -> None:
         if self._watchdog_thread is not None:
-            with contextlib.suppress(OSError):  # wakes a thread that waits for a client
-                os.close(os.open(self._file_path, os.O_RDWR | os.O_NONBLOCK))
             self._watchdog_thread.join(timeout)
             self._watchdog_thread = None
         with contextlib.suppress(FileNotFoundError):
@@ -183,9 +183,8 @@ class FileTimerServer:
             return False
         return True
 
-    def _watchdog_loop(self) -> None:
-        with open(self._file_path) as pipe:  # waits for the first client
-            self._is_client_started = True
+    def _watchdog_loop(self, pipe: int) -> None:
+        try:
             while not self._stop_signaled:
                 is_last = self._run_once
                 try:
@@ -195,8 +194,10 @@ class FileTimerServer:
                 if is_last:
                     return
                 self._last_progress_time = int(time.time())
+        finally:
+            os.close(pipe)
 
-    def _run_watchdog(self, pipe: io.TextIOWrapper) -> None:
+    def _run_watchdog(self, pipe: int) -> None:
         self.register_timers(self._get_requests(pipe, self._max_interval))
         expired = self.get_expired_timers(time.time())
         shown = {pid: [r.to_json() for r in each] for pid, each in expired.items()}
@@ -213,13 +214,21 @@ class FileTimerServer:
             self._reap_worker(os.getpid(), fatal)
         self.clear_timers(set(expired))
 
-    def _get_requests(
-        self, pipe: io.TextIOWrapper, max_interval: float
-    ) -> list[FileTimerRequest]:
+    def _next_line(self, pipe: int) -> str:
+        """The next line that a client has sent, else an empty one."""
+        if b"\n" not in self._unread:
+            with contextlib.suppress(BlockingIOError):
+                self._unread += os.read(pipe, 16 * select.PIPE_BUF)
+        line, end, rest = self._unread.partition(b"\n")
+        if not end:
+            return ""
+        self._unread, self._is_client_started = rest, True
+        return line.decode()
+
+    def _get_requests(self, pipe: int, max_interval: float) -> list[FileTimerRequest]:
         end, found = time.monotonic() + max_interval, []
         while not self._stop_signaled and time.monotonic() < end:
-            line = pipe.readline()
-            if line:
+            if line := self._next_line(pipe):
                 found.append(FileTimerRequest.from_json(line))
             elif self._run_once or found:
                 break

@@ -9,6 +9,10 @@ from typing import Any
 from pellucid.distributed.flight_recorder.components.fr_logger import (
     FlightRecorderLogger,
 )
+from pellucid.distributed.flight_recorder.components.messages import (
+    differing_messages,
+    num_elements,
+)
 from pellucid.distributed.flight_recorder.components.types import (
     Collective,
     Database,
@@ -32,7 +36,8 @@ def _groups(dumps: list[dict[str, Any]]) -> dict[str, tuple[str, list[int]]]:
     """The description and the ranks of each group by its name."""
     found: dict[str, tuple[str, list[int]]] = {}
     for dump in dumps:
-        for name, facts in dump["pg_config"].items():
+        for given, facts in dump["pg_config"].items():
+            name = given or "0"  # as the calls of PyTorch's default group say
             ranks = sorted(ast.literal_eval(str(facts["ranks"])))
             key = (
                 name if found.get(name, ("", ranks))[1] == ranks else f"{name} {ranks}"
@@ -56,8 +61,10 @@ def _of_group(
     return calls
 
 
-def _compared(entries: _Entries) -> MatchInfo | None:
-    """How the ranks' calls differ; None: they do not."""
+def _compared(entries: _Entries, is_complete: bool) -> MatchInfo | None:
+    """How the ranks' calls differ; None: they do not. ``is_complete``: no rank's call
+    is absent.
+    """
     first, *others = sorted(entries)
     op = Op(entries[first])
     for rank in others:
@@ -65,6 +72,13 @@ def _compared(entries: _Entries) -> MatchInfo | None:
         if info.state is not MatchState.FULLY_MATCHED:
             info.culprit = f"rank {rank} beside rank {first}: {info.culprit}"
             return info
+    entered = sum(num_elements(each["input_sizes"]) for each in entries.values())
+    left = sum(num_elements(each["output_sizes"]) for each in entries.values())
+    if op.type.startswith("all_to_all") and is_complete and entered != left:
+        return MatchInfo(
+            MatchState.SIZE_OR_SYNTAX_MISMATCH,
+            f"the ranks give {entered} elements and expect {left}",
+        )
     return None
 
 
@@ -111,7 +125,7 @@ def build_db(
     if args.just_print_entries:
         _print_entries(dumps, args)
         return tables
-    printed = 0
+    num_found = 0
     for name, (desc, ranks) in known.items():
         tables.groups.append(Group(name, desc, len(ranks)))
         tables.memberships.extend(Membership(name, rank) for rank in ranks)
@@ -123,10 +137,22 @@ def build_db(
             entries = calls[number]
             missing = ({*ranks} & present) - entries.keys()
             call = _add(tables, name, desc, number, entries, {*ranks}, missing)
-            if (missing or call.type_of_mismatch) and printed < args.mismatch_cap:
-                _print_mismatch(call, entries)
-                printed += 1
-    if not printed:
+            if missing or call.type_of_mismatch:
+                num_found += 1
+                if num_found <= args.mismatch_cap:
+                    _print_mismatch(call, entries)
+        for line in differing_messages(dumps, name.split(" ")[0], ranks):
+            num_found += 1
+            if num_found <= args.mismatch_cap:
+                logger.info("In group %s, %s", desc, line)
+    compared = {name.split(" ")[0] for name in known}
+    called = {str(e["process_group"][0]) for dump in dumps for e in dump["entries"]}
+    if called - compared:
+        logger.warning(
+            "Calls of groups %s were not compared: no dump says which ranks they have",
+            sorted(called - compared),
+        )
+    elif not num_found:
         logger.info("All collectives of %d ranks match", len(present))
     return tables
 
@@ -144,7 +170,7 @@ def _add(
     made = Collective(
         *(len(tables.collectives), name, desc, number, first["profiling_name"]),
         *(first["state"], first["input_sizes"], first["output_sizes"], ranks, missing),
-        *(first.get("frames", []), _compared(entries)),
+        *(first.get("frames", []), _compared(entries, ranks == entries.keys())),
     )
     tables.collectives.append(made)
     for rank, entry in sorted(entries.items()):

@@ -26,9 +26,7 @@ def _prefix_of(files: list[str]) -> str:
     found = {match.group(1) for match in map(_NAME.search, files) if match}
     if len(found) != 1:
         raise ValueError(
-            "Unable to automatically determine the common prefix for the trace file "
-            f"names, which begin with {sorted(found)}. Please specify --prefix "
-            "argument manually"
+            f"the names of the dumps begin with {sorted(found)}: choose by --prefix"
         )
     return found.pop()
 
