@@ -5,19 +5,14 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import signature
 
 from pellucid.diagnose.edits import replaced_nodes, statement_at, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.verdict import Facts
-from pellucid.utils.checkpoint import checkpoint
 
 _SHARE, _SHORT = 0.1, 0.05  # of the time; of this machine's memory
-_OPTIONS = {
-    option.name
-    for option in signature(checkpoint).parameters.values()
-    if option.kind is option.KEYWORD_ONLY
-}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -75,14 +70,21 @@ def _memory() -> int:
 
 def _checkpoints(tree: ast.Module | None) -> Iterator[tuple[ast.Call, str]]:
     """Calls of ``torch.utils.checkpoint.checkpoint(f, x)``, and ``f(x)``."""
-    names = set(_bound_names(tree))
+    names, options = set(_bound_names(tree)), _options() if tree else ()
     for node in ast.walk(tree) if tree else ():
         if not isinstance(node, ast.Call) or ast.unparse(node.func) not in names:
             continue
-        named = [k for k in node.keywords if k.arg not in _OPTIONS]
+        named = [k for k in node.keywords if k.arg not in options]
         is_listed = all(k.arg is not None for k in named)
         if is_listed and node.args and not isinstance(node.args[0], ast.Starred):
             yield node, ast.unparse(ast.Call(node.args[0], node.args[1:], named))
+
+
+def _options() -> set[str]:
+    """The options of ``checkpoint``, which are not passed on."""
+    checkpoint = import_module("pellucid.utils.checkpoint").checkpoint
+    options = signature(checkpoint).parameters.values()
+    return {option.name for option in options if option.kind is option.KEYWORD_ONLY}
 
 
 def _bound_names(tree: ast.Module | None) -> Iterator[str]:
