@@ -70,6 +70,39 @@ def with_pending(stored: Tensor, names: Iterable[str]) -> Tensor:
     return stored
 
 
+def wrapper_facts(tensor: Tensor) -> tuple[Any, ...]:
+    """The arguments from which `rebuild_wrapper` makes a wrapper subclass again."""
+    place = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+    about = tensor.layout, tensor.device, tensor.requires_grad
+    return type(tensor), tensor.dtype, *place, *about
+
+
+def rebuild_wrapper(
+    cls: Any,
+    dtype: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    state: Any = None,
+) -> Tensor:
+    """A wrapper subclass, whose attributes hold the tensors that it wraps."""
+    made: Tensor = cls._make_wrapper_subclass(
+        cls,
+        size,
+        strides=stride,
+        storage_offset=offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+    made.__dict__.update(state or {})
+    return made
+
+
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """Implements ``copy.deepcopy``; the graph is not copied."""
     if id(tensor) in memo:
@@ -79,7 +112,9 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only leaf tensors can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    if kind_of(tensor) is None and not tensor.is_meta:  # it has no memory to share
+    if tensor._has_no_memory():
+        result = rebuild_wrapper(*wrapper_facts(tensor))
+    elif kind_of(tensor) is None and not tensor.is_meta:  # it has no memory to share
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
         result = with_pending(result, pending_of(tensor))
     else:
@@ -114,6 +149,8 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
     if kind is not None:
         return kind.reduced(tensor)
     warn_if_has_hooks(tensor)
+    if tensor._has_no_memory():
+        return rebuild_wrapper, (*wrapper_facts(tensor), tensor.__dict__)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     pending = pending_of(tensor)
@@ -163,5 +200,5 @@ def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     return leaf
 
 
-for _named in (_SharedStorage, _rebuild_tensor, _rebuild_subclass):
+for _named in (_SharedStorage, _rebuild_tensor, _rebuild_subclass, rebuild_wrapper):
     _named.__module__ = _HOME
