@@ -94,9 +94,8 @@ PyObject* is_complex(PyObject* self, PyObject*) {
 }
 PyObject* is_signed(PyObject* self, PyObject*) { return PyBool_FromLong(facts_of(tensor_of(self)->dtype).is_signed); }
 PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->base != nullptr); }
-template <TensorImpl::Flag flag>
-PyObject* has_flag(PyObject* self, PyObject*) {
-  return PyBool_FromLong(tensor_of(self)->flags & flag);
+PyObject* is_inference(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self)->flags & TensorImpl::kInference);
 }
 PyObject* is_in_shared_memory(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
@@ -183,8 +182,7 @@ PyMethodDef queries[] = {
     {"is_signed", is_signed, METH_NOARGS, "Whether the dtype has negative values."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_contiguous)), kFast,
      "Whether the elements are contiguous, in row-major order."},
-    {"_has_no_memory", has_flag<TensorImpl::kNoMemory>, METH_NOARGS, "Whether it consists of other tensors alone."},
-    {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
+    {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {"is_conj", is_pending<Key::Conjugate>, METH_NOARGS, "Whether the elements are the conjugates of those in memory."},
     {"is_neg", is_pending<Key::Negative>, METH_NOARGS, "Whether the elements are the negatives of those in memory."},
     {"is_pinned", is_in_pinned_memory, METH_VARARGS, "Whether the memory is page-locked for copies to a device."},

@@ -68,7 +68,15 @@ PyObject* share_storage(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* has_no_memory(PyObject*, PyObject* object) {
+  return guarded([&] {
+    if (!is_tensor(object)) raise(ErrorKind::Type, "_has_no_memory takes a tensor");
+    return PyBool_FromLong(tensor_of(object)->flags & TensorImpl::kNoMemory);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_has_no_memory", has_no_memory, METH_O, "_has_no_memory(tensor): whether it consists of other tensors alone."},
     {"_make_wrapper", make_wrapper, METH_VARARGS,
      "_make_wrapper(cls, like, device, offset): an object of `cls` with the sizes and strides of `like`, and what is\n"
      "pending of it, but no memory."},

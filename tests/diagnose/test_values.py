@@ -16,7 +16,7 @@ import pellucid as torch
 from pellucid import run
 from pellucid.diagnose.child import main_module
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.instrument import AGAIN, Probes
+from pellucid.diagnose.instrument import AGAIN, Place, Probes
 from pellucid.diagnose.rules import (
     conversions,
     factored,
@@ -112,6 +112,51 @@ def test_systems_with_one_matrix_are_factored_once_instead():
     for known in answers.values():
         known["distinct"] = [2] * len(known["distinct"])
     assert factored.answer(probes.places, {"answers": answers}, [question]) == []
+
+
+def test_kept_factors_are_those_of_a_matrix_as_it_is():
+    scope = {"torch": torch}
+    exec("\n".join(factored._SOLVER), scope)
+    solve, kept = scope["_solve_again"], scope["_solve_again"].__defaults__[0]
+    matrix, right = torch.eye(3) * 2, torch.ones(3, 2)
+    for _ in range(3):
+        matrix.mul_(2)  # as an optimizer does
+        for b in (right, right[:, 0]):
+            expected = torch.linalg.solve(matrix, b)
+            torch.testing.assert_close(solve(matrix, b), expected)
+    factors = kept[2]
+    solve(matrix, right)
+    assert kept[2] is factors  # once for each state of the matrix
+    batch = torch.stack([matrix, matrix])
+    expected = torch.linalg.solve(batch, right.T)
+    torch.testing.assert_close(solve(batch, right.T.contiguous()), expected)
+    assert len(kept) == 3 and kept[0] is batch
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "nonzero", "shape"),
+    [
+        ("a @ b", ("a", "b"), [0.01, 1.0], "a, 300x400"),
+        ("b @ a.t()", ("b", "a"), [1.0, 0.01], "a, 400x20"),
+        ("F.linear(a, b)", ("a", "b"), [0.01, 1.0], "a, 300x400"),
+        ("F.linear(b, self.a)", ("b", "self.a"), [1.0, 0.01], "self.a, 20x400"),
+        ("b.matmul(a)", ("b", "a"), [1.0, 0.01], "a, 400x20"),
+        ("torch.addmm(c, b, a)", ("c", "b", "a"), [1.0, 1.0, 0.01], "a, 400x20"),
+    ],
+)
+def test_products_are_replayed_with_the_zeros_on_their_side(
+    text, inputs, nonzero, shape
+):
+    place = Place("f.py", ast.parse(text).body[0].value, None, inputs)
+    question = Finding.question("f.py", 1, "waste", 0.6, "300 400 20")
+    values = {"answers": {"0": {"nonzero": nonzero}}}
+    (finding,) = mostly_zeros.answer([place], values, [question])
+    assert f"{shape}, of which" in finding.evidence
+    setup, plain, better = vars(finding.replay).values()
+    scope = {"torch": torch, "F": torch.nn.functional}
+    exec(setup, scope)
+    torch.testing.assert_close(eval(better, scope), eval(plain, scope))
+    assert eval(plain, scope).shape == (300, 20)
 
 
 def test_products_with_matrices_of_zeros_are_found_and_replayed():

@@ -4,6 +4,7 @@ Nothing here asserts a time: verdicts use `clock.py`, and the gain of a fix is m
 only by the command.
 """
 
+import ast
 import json
 import os
 import subprocess
@@ -22,7 +23,7 @@ from pellucid import diagnose
 from pellucid.diagnose import trials
 from pellucid.diagnose.experiments import best_of_each_line, is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
-from pellucid.diagnose.rules import all_rules
+from pellucid.diagnose.rules import all_rules, checkpointed
 
 PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
@@ -488,3 +489,64 @@ def test_every_rule_is_a_file():
     names = {rule.__module__.rpartition(".")[2] for rule in all_rules()}
     files = (Path(diagnose.__file__).parent / "rules").glob("[a-z]*.py")
     assert names == {path.stem for path in files} and len(names) >= 40
+
+
+UNIT = """
+class Unit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell = nn.Linear(256, 256), nn.Linear(256, 256)
+        self.drop, self.norm = nn.Dropout(0.1), nn.BatchNorm1d(256)
+    def embedded(self, x):
+        return self.embed(x + self.state)
+    def forward(self, x):
+        h = self.state = torch.zeros(8, 256)
+        rows = torch.zeros(41, 8, 256)
+        for t in range(40):
+            {body}
+        return h + self.state + e
+unit = Unit()
+for _ in range(3):
+    unit(torch.randn(8, 40, 256)).square().mean().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("e = self.embed(x[:, t]); h = self.cell(e + h)", True),
+        ("e = self.embed(x[:, t] + self.state); self.state = self.cell(e)", False),
+        ("e = self.embedded(x[:, t]); self.state = self.cell(e)", False),
+        ("e = self.embed(rows[t].clone()); rows[t + 1] = self.cell(e).data", False),
+        ("e = self.embed(x[:, t] + rows[0]); rows[0].add_(self.cell(e).data)", False),
+        ("e = self.drop(self.embed(x[:, t])); h = self.cell(e + h)", False),
+        ("e = self.norm(self.embed(x[:, t])); h = self.cell(e + h)", False),
+    ],
+)
+def test_only_steps_that_need_no_other_are_computed_at_once(
+    body, is_found, report_of, tmp_path
+):
+    path = tmp_path / "program.py"
+    path.write_text(f"import torch\nfrom torch import nn\n{UNIT.format(body=body)}")
+    found = [f for f in report_of(path).findings if "at once, before" in f.fix]
+    assert bool(found) == is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("import torch\ntorch.utils.checkpoint.checkpoint(f, x, debug=True)", "f(x)"),
+        ("import torch.utils.checkpoint as c\nc.checkpoint(f, *x, m=y)", "f(*x, m=y)"),
+        ("from torch.utils import checkpoint\ncheckpoint.checkpoint(f, x)", "f(x)"),
+        (
+            "from torch.utils.checkpoint import checkpoint as again\n"
+            "again(lambda x: x + 1, x, early_stop=False)",
+            "(lambda x: x + 1)(x)",
+        ),
+        ("import torch\nmanager.checkpoint(epoch, model)", None),
+        ("from tools import checkpoint\ncheckpoint(epoch, model)", None),
+    ],
+)
+def test_checkpoints_are_known_by_what_their_name_is_bound_to(text, plain):
+    found = [text for _, text in checkpointed._checkpoints(ast.parse(text))]
+    assert found == ([] if plain is None else [plain])

@@ -290,3 +290,27 @@ def test_the_innermost_mode_can_be_left_for_a_while():
             assert left is mode and not dispatch.is_in_torch_dispatch_mode()
         assert dispatch.is_in_torch_dispatch_mode()
     assert not dispatch.is_traceable_wrapper_subclass_type(torch.Tensor)
+
+
+class Held(torch.Tensor):
+    """A wrapper of one tensor; none of its ops are defined."""
+
+    @staticmethod
+    def __new__(cls, held):
+        return torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+
+    def __init__(self, held):
+        self.held = held
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+def test_wrappers_are_copied_and_pickled_with_what_they_hold():
+    x = Held(torch.arange(4.0).view(2, 2))
+    first, second = copy.deepcopy([x, x])
+    assert first is second and first is not x
+    for made in (first, pickle.loads(pickle.dumps(x))):
+        assert type(made) is Held and made.shape == (2, 2)
+        assert torch.equal(made.held, x.held) and made.held is not x.held

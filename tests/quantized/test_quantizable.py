@@ -8,7 +8,7 @@ import pytest
 import pellucid as torch
 from pellucid import nn
 from pellucid.ao import quantization
-from pellucid.ao.nn import quantizable, quantized
+from pellucid.ao.nn import qat, quantizable, quantized
 from pellucid.ao.quantization._correct_bias import bias_correction
 from pellucid.ao.quantization._learnable_fake_quantize import _LearnableFakeQuantize
 
@@ -65,10 +65,31 @@ def test_a_cell_with_gates_apart_computes_the_same():
         made = quantizable.LSTMCell.from_float(cell, split_gates=split)
         for got, expected in zip(made(x, states), cell(x, states), strict=True):
             assert torch.allclose(got, expected, atol=1e-6)
-    with pytest.raises(ValueError, match="probability"):
-        quantizable.LSTM(2, 2, dropout=2)
+    for dropout, words in ((2, "probability"), ("a", "convert")):
+        with pytest.raises(ValueError, match=words):
+            quantizable.LSTM(2, 2, dropout=dropout)
     with pytest.warns(UserWarning, match="dropout"):
         quantizable.LSTM(2, 2, 2, dropout=0.5)
+
+
+def test_layers_of_float_ones_are_observed_at_once():
+    x = torch.randn(4, 3, 6)
+    layer = nn.LSTM(6, 5)
+    layer.qconfig = quantization.get_default_qat_qconfig("fbgemm")
+    observed = quantizable.LSTM.from_float(layer)
+    cell = observed.layers[0].layer_fw.cell
+    assert type(cell.igates) is qat.Linear and observed.training
+    for gate in (cell.input_gate, cell.cell_gate):  # their ranges are known
+        kind = quantization.FixedQParamsFakeQuantize
+        assert type(gate.activation_post_process) is kind
+    observed(x)
+    made = quantized.LSTM.from_observed(observed)
+    integers = torch.quantize_per_tensor(x, 0.05, 128, torch.quint8)
+    assert made(integers)[0].dtype == torch.quint8
+    attention = nn.MultiheadAttention(6, 2)
+    attention.qconfig = quantization.default_qconfig
+    made = quantizable.MultiheadAttention.from_float(attention)
+    assert hasattr(made.linear_Q, "activation_post_process") and not made.training
 
 
 MASKS = [

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Names in pickles, imported lazily."""
-    if name not in ("_SharedStorage", "_rebuild_subclass", "_rebuild_tensor"):
+    names = (
+        "_SharedStorage",
+        "_rebuild_subclass",
+        "_rebuild_tensor",
+        "rebuild_wrapper",
+    )
+    if name not in names:
         raise AttributeError(f"module 'pellucid._tensor' has no attribute {name!r}")
     from pellucid._tensor import copying
 

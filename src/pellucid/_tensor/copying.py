@@ -72,6 +72,39 @@ def with_pending(stored: Tensor, names: Iterable[str]) -> Tensor:
     return stored
 
 
+def wrapper_facts(tensor: Tensor) -> tuple[Any, ...]:
+    """The arguments from which `rebuild_wrapper` makes a wrapper subclass again."""
+    place = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+    about = tensor.layout, tensor.device, tensor.requires_grad
+    return type(tensor), tensor.dtype, *place, *about
+
+
+def rebuild_wrapper(
+    cls: Any,
+    dtype: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    state: Any = None,
+) -> Tensor:
+    """A wrapper subclass, whose attributes hold the tensors that it wraps."""
+    made: Tensor = cls._make_wrapper_subclass(
+        cls,
+        size,
+        strides=stride,
+        storage_offset=offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+    made.__dict__.update(state or {})
+    return made
+
+
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """Implements ``copy.deepcopy``; the graph is not copied."""
     if id(tensor) in memo:
@@ -81,8 +114,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only leaf tensors can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    has_memory = kind_of(tensor) is None and not tensor.is_meta  # that copies share
-    if has_memory and not pending_of(tensor):
+    shares = kind_of(tensor) is None and not tensor.is_meta  # memory, with other copies
+    if _C._has_no_memory(tensor):
+        result = rebuild_wrapper(*wrapper_facts(tensor))
+    elif shares and not pending_of(tensor):
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()
@@ -116,6 +151,8 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
     if kind is not None:
         return kind.reduced(tensor)
     warn_if_has_hooks(tensor)
+    if _C._has_no_memory(tensor):
+        return rebuild_wrapper, (*wrapper_facts(tensor), tensor.__dict__)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     pending = pending_of(tensor)
@@ -165,5 +202,5 @@ def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     return leaf
 
 
-for _named in (_SharedStorage, _rebuild_tensor, _rebuild_subclass):
+for _named in (_SharedStorage, _rebuild_tensor, _rebuild_subclass, rebuild_wrapper):
     _named.__module__ = _HOME

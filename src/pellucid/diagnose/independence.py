@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-_ADDING = ("append", "add", "extend", "insert", "setdefault")
+ADDING = ("append", "add", "extend", "insert", "setdefault")
 _CHANGING = ("pop", "popleft", "popitem", "remove", "clear", "update", "read", "next")
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -166,7 +166,7 @@ def _called(call: ast.Call, bound: set[str], totals: set[str], reads: set[str]) 
     for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
         _read(argument, bound, reads)
     if isinstance(function, ast.Attribute):
-        if function.attr in _ADDING:
+        if function.attr in ADDING:
             return _written(function.value, bound, totals, reads)
         _read(function.value, bound, reads)
     return not _changes_outside(call, bound)
@@ -181,13 +181,16 @@ def _changes_outside(node: ast.AST, bound: set[str]) -> bool:
         name, owner = inner.func.attr, inner.func.value  # type: ignore[attr-defined]
         while isinstance(owner, ast.Subscript | ast.Attribute | ast.Call):
             owner = owner.func if isinstance(owner, ast.Call) else owner.value
-        is_changing = name in _CHANGING or (
-            name.endswith("_") and not name.startswith("_")
-        )
         is_own = isinstance(owner, ast.Name) and owner.id in bound
-        if is_changing and not is_own:
+        if is_changing(name) and not is_own:
             return True
     return False
+
+
+def is_changing(method: str) -> bool:
+    """Whether a method of this name changes its object: ``pop``, ``mul_``."""
+    is_in_place = method.endswith("_") and not method.startswith("_")
+    return method in _CHANGING or is_in_place
 
 
 def _stored(loop: ast.For) -> set[str]:

@@ -13,6 +13,10 @@ from pellucid.ao.nn.intrinsic import quantized as nniq
 from pellucid.ao.nn.intrinsic.quantized import dynamic as nniqd
 from pellucid.ao.nn.qat import dynamic as qat_dynamic
 from pellucid.ao.nn.quantized import dynamic
+from pellucid.ao.quantization.fake_quantize import (
+    default_fixed_qparams_range_0to1_fake_quant,
+    default_fixed_qparams_range_neg1to1_fake_quant,
+)
 from pellucid.ao.quantization.stubs import DeQuantStub, QuantStub
 from pellucid.nn.modules.linear import NonDynamicallyQuantizableLinear
 
@@ -71,6 +75,14 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: _Mapping = {
     nni.LinearReLU: nniqd.LinearReLU,
     nn.EmbeddingBag: quantized.EmbeddingBag,
     nn.Embedding: quantized.Embedding,
+}
+
+# Fake quantizers of layers whose results are in a fixed range.
+DEFAULT_MODULE_TO_ACT_POST_PROCESS: _Mapping = {
+    nn.Hardsigmoid: default_fixed_qparams_range_0to1_fake_quant,
+    nn.Sigmoid: default_fixed_qparams_range_0to1_fake_quant,
+    nn.Softmax: default_fixed_qparams_range_0to1_fake_quant,
+    nn.Tanh: default_fixed_qparams_range_neg1to1_fake_quant,
 }
 
 

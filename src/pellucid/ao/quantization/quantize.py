@@ -82,19 +82,18 @@ def _custom_classes(given: Any, key: str) -> dict[Any, Any]:
 
 def _observe(module: Any, observed: Any, custom: Any, whole: Any) -> None:
     """Adds observers; ``whole``: types with submodules that are observed as one."""
+    both = observed | whole
     for name, child in list(module.named_children()):
         kind = type(child)
         has_qconfig = getattr(child, "qconfig", None) is not None
         if isinstance(child, FloatFunctional):
             if has_qconfig:
                 child.activation_post_process = child.qconfig.activation()
-        elif isinstance(child, _FusedModule) or kind in observed or kind in whole:
+        elif isinstance(child, _FusedModule) or _fixed(child) or kind in both:
             _add_observer(child)
         elif has_qconfig and kind in custom:
             made = module._modules[name] = custom[kind].from_float(child)
-            if custom[kind] in mappings.no_observer_set():
-                (prepare_qat if made.training else prepare)(made, inplace=True)
-            else:
+            if custom[kind] not in mappings.no_observer_set():
                 _add_observer(made)
         else:
             _observe(child, observed, custom, whole)
@@ -106,8 +105,15 @@ def _add_observer(module: Any) -> None:
     qconfig = getattr(module, "qconfig", None)
     if qconfig is None or hasattr(module, "activation_post_process"):
         return
-    module.add_module("activation_post_process", qconfig.activation())
+    make = _fixed(module) or qconfig.activation
+    module.add_module("activation_post_process", make())
     module.register_forward_hook(_record, prepend=True)
+
+
+def _fixed(module: Any) -> Any:
+    """What makes the fake quantizer of a layer in training whose range is known."""
+    known = mappings.DEFAULT_MODULE_TO_ACT_POST_PROCESS
+    return known.get(type(module)) if module.training else None
 
 
 def _record(module: Any, inputs: Any, output: Any) -> Any:

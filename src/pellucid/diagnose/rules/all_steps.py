@@ -5,11 +5,12 @@ the layers below a recurrence.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import pellucid
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding, Replay
-from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.independence import ADDING, is_changing, is_independent
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.facts import TensorFacts
@@ -19,6 +20,7 @@ _DRIVERS = {"backward", "step", "zero_grad"}
 _PRODUCTS = ("linear", "matmul", "mm", "addmm")
 _OTHERS = ("item", "append", "next")
 _MOST = 4096  # rows of a replay
+_EFFECTS = {pellucid.Tag.nondeterministic_seeded, pellucid.Tag.inplace}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -33,30 +35,127 @@ def find(facts: Facts) -> list[Finding]:
                 continue
             if called_names(file, loop) & _DRIVERS:
                 continue
-            for statement in _of_each_step(loop):
+            for statement in _of_each_step(facts.files, loop):
                 findings += _findings(facts, file, loop, statement)
     return findings
 
 
-def _of_each_step(loop: ast.For) -> Iterator[ast.Assign]:
+def _of_each_step(files: Iterable[str], loop: ast.For) -> Iterator[ast.Assign]:
     """Assignments to one name that need no other iteration."""
     stores = [n.id for n in _names(loop) if isinstance(n.ctx, ast.Store)]
-    changing = {n.id for n in _names(loop.target)}
+    variables = {n.id for n in _names(loop.target)}
+    functions = list(_functions(files, loop))
+    written, changed = _written(loop), _changed(loop)
+    fields = {name for f in functions for name in _fields(_written(f))}
     known: set[str] = set()
     for statement in loop.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
         target = statement.targets[0]
-        read = {n.id for n in _names(statement.value)}
-        calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
-        called = {ast.unparse(c.func).rpartition(".")[2] for c in calls}
-        is_plain = not any("rand" in c or c in _OTHERS for c in called)
-        is_own = isinstance(target, ast.Name) and stores.count(target.id) == 1
-        needs = read & (set(stores) - changing - known)
-        if is_own and is_plain and not needs and read & (changing | known):
-            known |= {n.id for n in _names(target)}
-            if calls:
+        own = variables | known
+        called = [f for f in functions if f.name in _called(statement.value)]
+        read = set(_chains(statement.value))
+        needs = any(_overlap(r, w) for r in read - own for w in written - own)
+        inside = {name for f in called for name in _fields(_chains(f))}
+        needs |= bool((_fields(read) | inside) & (fields | _fields(written)))
+        names = {n.id for n in _names(target) if stores.count(n.id) == 1} - changed
+        is_own = isinstance(target, ast.Name) and bool(names)
+        is_plain = all(map(_is_plain, [statement.value, *called]))
+        if is_own and is_plain and not needs and read & own:
+            known |= names
+            if any(isinstance(n, ast.Call) for n in ast.walk(statement.value)):
                 yield statement
+
+
+def _functions(files: Iterable[str], loop: ast.For) -> Iterator[ast.FunctionDef]:
+    """Functions of the program that the loop may call: by their names, and those that
+    run when an object is called.
+    """
+    every = [
+        node
+        for tree in map(tree_of, files)
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.FunctionDef) and loop not in ast.walk(node)
+    ]
+    names, reached = _called(loop), set[str]()
+    while names - reached:
+        reached |= names
+        names = {n for f in every if f.name in reached for n in _called(f)} | reached
+    yield from (f for f in every if f.name in reached)
+
+
+def _called(node: ast.AST) -> set[str]:
+    """The last names of what a node calls; ``forward`` if that may be a module."""
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    names = {ast.unparse(function).rpartition(".")[2] for function in calls}
+    return names | {"forward", "__call__"} if names else names
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether it draws no random numbers, and changes no objects."""
+    called = _called(node)
+    is_drawn = any("rand" in c or "dropout" in c or c in _OTHERS for c in called)
+    is_outer = any(isinstance(n, ast.Global | ast.Nonlocal) for n in ast.walk(node))
+    return not is_drawn and not is_outer and not _changed(node)
+
+
+def _written(node: ast.AST) -> set[str]:
+    """The names that a node assigns, and what it changes."""
+    names = {n.id for n in _names(node) if not isinstance(n.ctx, ast.Load)}
+    return names | _changed(node)
+
+
+def _changed(node: ast.AST) -> set[str]:
+    """Whose attributes and items a node assigns, and what it changes in place:
+    ``self.state``, ``rows`` for ``rows[t]``.
+    """
+    found = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute | ast.Subscript):
+            if not isinstance(inner.ctx, ast.Load):
+                found.add(_whole(inner))
+        elif isinstance(inner, ast.Call):
+            name = ast.unparse(inner.func).rpartition(".")[2]
+            if is_changing(name) or name in ADDING:
+                objects = [getattr(inner.func, "value", None), *inner.args[:1]]
+                found |= {_whole(each) for each in objects if each is not None}
+            found |= {_whole(k.value) for k in inner.keywords if k.arg == "out"}
+    return found - {""}
+
+
+def _whole(node: ast.AST) -> str:
+    """``self.state`` of ``self.state[t].mul``; empty if it begins with no name."""
+    whole = node
+    while not isinstance(node, ast.Name):
+        is_call = isinstance(node, ast.Call)
+        inner = node.func if is_call else getattr(node, "value", None)  # type: ignore[attr-defined]
+        if not isinstance(inner, ast.AST):
+            return ""
+        if not isinstance(node, ast.Attribute):
+            whole = inner
+        node = inner
+    return ast.unparse(whole)
+
+
+def _chains(node: ast.AST) -> Iterator[str]:
+    """The names and attributes that it reads, ``self.state`` as one."""
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+        whole = _whole(node)
+        if whole == ast.unparse(node):
+            yield whole
+            return
+    for inner in ast.iter_child_nodes(node):
+        yield from _chains(inner)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one is the other, or an attribute of it."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _fields(chains: Iterable[str]) -> set[str]:
+    """The attributes among names and attributes."""
+    return {part for chain in chains for part in chain.split(".")[1:]}
 
 
 def _names(node: ast.AST) -> list[ast.Name]:
@@ -78,7 +177,7 @@ def _findings(
         if item.line is not None and (item.line.file, item.line.number) in places
     ]
     products = [item for item in items if _is_of_few_rows(item)]
-    if products:
+    if products and not any(map(_has_effects, items)):
         largest = max(products, key=lambda item: item.total)
         yield Finding.at(
             file,
@@ -90,6 +189,16 @@ def _findings(
             share=share,
             replay=_replay(largest),
         )
+
+
+def _has_effects(item: Computation) -> bool:
+    """Whether its op draws random numbers, as dropout, or writes to a tensor, as the
+    statistics of a batch.
+    """
+    namespace, _, full = item.op.partition("::")
+    name, _, overload = full.partition(".")
+    packet = getattr(getattr(pellucid.ops, namespace), name)
+    return not _EFFECTS.isdisjoint(getattr(packet, overload or "default").tags)
 
 
 def _is_of_few_rows(item: Computation) -> bool:

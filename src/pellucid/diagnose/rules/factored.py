@@ -16,14 +16,17 @@ from pellucid.diagnose.verdict import Facts
 _SHARE, _CALLS = 0.1, 4
 _SOLVES = ("linalg_solve", "linalg_solve_ex", "_linalg_solve", "_linalg_solve_ex")
 _NAMES = ("torch.linalg.solve", "linalg.solve")
+# Keeps the factors of the last matrix, until that is written to.
 _SOLVER = (
-    "def _solve_again(matrix, right, known={}):",
-    "    if id(matrix) not in known:",
-    "        known[id(matrix)] = matrix, torch.linalg.lu_factor(matrix)",
-    "    factors = known[id(matrix)][1]",
-    "    if right.dim() > 1:",
-    "        return torch.linalg.lu_solve(*factors, right)",
-    "    return torch.linalg.lu_solve(*factors, right[..., None])[..., 0]",
+    "def _solve_again(matrix, right, known=[None, None, None]):",
+    "    if matrix.requires_grad or matrix.is_inference():",
+    "        return torch.linalg.solve(matrix, right)",
+    "    if known[0] is not matrix or known[1] != matrix._version:",
+    "        factors = torch.linalg.lu_factor(matrix)",
+    "        known[:] = matrix, matrix._version, factors",
+    "    if right.dim() > 1 and right.shape != matrix.shape[:-1]:",
+    "        return torch.linalg.lu_solve(*known[2], right)",
+    "    return torch.linalg.lu_solve(*known[2], right[..., None])[..., 0]",
 )
 
 
@@ -70,7 +73,6 @@ def answer(
                 fix=f"torch.linalg.lu_factor({matrix}) once, lu_solve here",
                 share=share,
                 patch=_patch(place),
-                is_certain=True,
             )
         )
     return findings

@@ -12,6 +12,7 @@ from typing import Any
 
 from pellucid.diagnose.findings import Finding, Replay
 from pellucid.diagnose.instrument import Place
+from pellucid.diagnose.patterns import TORCH_MODULES
 from pellucid.diagnose.verdict import Facts, LineTime
 from pellucid.profiler._timeline.facts import TensorFacts
 
@@ -36,16 +37,19 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _sizes(entry: LineTime) -> tuple[int, int, int] | None:
-    """Rows, columns and width of a line's largest product with a large matrix."""
+    """Rows, columns and width of a line's largest product of a large matrix: it is
+    rows x columns, and the other one columns x width.
+    """
     found = []
     for item in entry.items:
-        pair = [a for a in item.arguments if isinstance(a, TensorFacts)][:2]
+        tensors = [a for a in item.arguments if isinstance(a, TensorFacts)]
+        pair = tensors[1:3] if item.name == "addmm" else tensors[:2]
         if item.name not in _PRODUCTS or item.calls < _CALLS or len(pair) < 2:
             continue
-        shapes = [tensor.shape for tensor in pair]
-        if len(shapes[0]) == 2 and shapes[0][0] * shapes[0][1] >= _LARGE:
-            width = shapes[1][1] if len(shapes[1]) == 2 else 1
-            found.append((item.total, (*shapes[0], width)))
+        left, right = (tensor.shape for tensor in pair)
+        if len(left) == 2 and left[0] * left[1] >= _LARGE:
+            ends = right[:1] if item.name == "linear" else right[1:]
+            found.append((item.total, (left[0], left[1], (*ends, 1)[0])))
     return max(found)[1] if found else None
 
 
@@ -59,37 +63,63 @@ def answer(
         place = places[int(key)]
         question = asked.get((place.file, place.node.lineno))
         least = min(known["nonzero"], default=1.0)
-        if question is None or least > _NONZERO or not _multiplies(place.node):
+        if question is None or least > _NONZERO:
             continue
         name = place.inputs[known["nonzero"].index(least)]
+        sides = [k for k, each in enumerate(_operands(place.node)) if name in each]
+        if len(sides) != 1:
+            continue
         rows, columns, width = map(int, question.evidence.split())
+        is_linear = ast.unparse(place.node).partition("(")[0].endswith("linear")
+        shapes = (rows, columns), (width, columns) if is_linear else (columns, width)
+        shape = shapes[sides[0]]
         findings.append(
             Finding.at(
                 place.file,
                 place.node.lineno,
                 kind="waste",
                 evidence=f"{question.share:.0%} of the time multiplies {name}, "
-                f"{rows}x{columns}, of which {least:.2%} is not zero",
+                f"{shape[0]}x{shape[1]}, of which {least:.2%} is not zero",
                 fix=f"store {name} sparse (to_sparse_csr()), or its places alone: "
                 "index_add_, indexing",
                 share=question.share,
-                replay=_replay(rows, columns, width, least),
+                replay=_replay(shapes, sides[0], is_linear, least),
                 is_certain=True,
             )
         )
     return findings
 
 
-def _multiplies(node: ast.AST) -> bool:
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.MatMult)
-    is_call = isinstance(node, ast.Call)
-    return is_call and ast.unparse(node.func).rpartition(".")[2] in _PRODUCTS  # type: ignore[attr-defined]
+def _operands(node: ast.AST) -> list[set[str]]:
+    """The expressions within each operand of a product; none of other nodes."""
+    operands: list[ast.expr] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        operands = [node.left, node.right]
+    elif isinstance(node, ast.Call):
+        owner, _, name = ast.unparse(node.func).rpartition(".")
+        is_method = isinstance(node.func, ast.Attribute) and (
+            owner.rpartition(".")[2] not in TORCH_MODULES
+        )
+        given = [node.func.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
+        if name in _PRODUCTS:
+            operands = given[1:3] if name == "addmm" else given[:2]
+    return [
+        {ast.unparse(n) for n in ast.walk(operand) if isinstance(n, ast.expr)}
+        for operand in operands
+    ]
 
 
-def _replay(rows: int, columns: int, width: int, nonzero: float) -> Replay:
+def _replay(shapes: Any, side: int, is_linear: bool, nonzero: float) -> Replay:
+    """The product with a matrix of zeros on one side, ``a``, and with ``s``, sparse."""
+    zeros, other = shapes[side], shapes[1 - side]
     setup = (
-        f"a = (torch.rand({rows}, {columns}) < {nonzero!r}).float()\n"
-        f"s = a.to_sparse_csr()\nb = torch.randn({columns}, {width})"
+        f"a = (torch.rand({zeros[0]}, {zeros[1]}) < {nonzero!r}).float()\n"
+        f"s = a{'.t()' if side and not is_linear else ''}.to_sparse_csr()\n"
+        f"b = torch.randn({other[0]}, {other[1]})"
     )
+    if side:
+        plain = "F.linear(b, a)" if is_linear else "b @ a"
+        return Replay(setup, plain, "(s @ b.t()).t()")
+    if is_linear:
+        return Replay(setup, "F.linear(a, b)", "s @ b.t()")
     return Replay(setup, "a @ b", "s @ b")

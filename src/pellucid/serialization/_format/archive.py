@@ -18,7 +18,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._tensor.copying import PENDING, with_pending
+from pellucid._tensor.copying import PENDING, rebuild_wrapper, with_pending
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.serialization._format.locations import DevicePlacement
 from pellucid.serialization._format.names import find_named
@@ -219,31 +219,12 @@ def _rebuild_meta(
     return made.requires_grad_(requires_grad)
 
 
-def _rebuild_wrapper(
-    kind: Any,
-    dtype: Any,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    offset: int,
-    layout: Any,
-    device: Any,
-    requires_grad: bool,
-) -> Tensor:
+def _rebuild_wrapper(kind: Any, *facts: Any) -> Tensor:
     """A wrapper subclass, whose attributes hold the tensors that it wraps."""
     kind = known_function(kind)
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise pickle.UnpicklingError(f"{kind!r:.100} is not a class of tensors")
-    made: Tensor = Tensor._make_wrapper_subclass(
-        kind,
-        size,
-        strides=stride,
-        storage_offset=offset,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
-    return made
+    return rebuild_wrapper(kind, *facts)
 
 
 def _rebuild_sparse(layout: Any, facts: Any) -> Tensor:

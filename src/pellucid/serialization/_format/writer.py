@@ -12,7 +12,12 @@ from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._tensor.copying import pending_of, warn_if_has_hooks, with_pending
+from pellucid._tensor.copying import (
+    pending_of,
+    warn_if_has_hooks,
+    with_pending,
+    wrapper_facts,
+)
 from pellucid._tensor.dtype_names import STORAGE_NAMES, TYPE_NAMES
 from pellucid.overrides import DisableTorchFunctionSubclass
 from pellucid.serialization._format.locations import location_tag
@@ -152,12 +157,8 @@ class Writer(_Pickler):  # type: ignore[misc]
             return _REBUILD_SPARSE, facts_of(tensor)
         if tensor.is_quantized:
             return _REBUILD_QUANTIZED, self._quantized_arguments(tensor)
-        if tensor._has_no_memory():  # made by _make_wrapper_subclass
-            return _REBUILD_WRAPPER, (
-                *(type(tensor), tensor.dtype, tuple(tensor.shape), tensor.stride()),
-                *(tensor.storage_offset(), tensor.layout, tensor.device),
-                tensor.requires_grad,
-            )
+        if pellucid._C._has_no_memory(tensor):  # made by _make_wrapper_subclass
+            return _REBUILD_WRAPPER, wrapper_facts(tensor)
         arguments: tuple[Any, ...] = (
             self._storage_of(tensor),
             tensor.storage_offset(),

@@ -6,6 +6,7 @@ layers are PyTorch's, for state dicts. Dropout is ignored, as in PyTorch.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 from warnings import warn
 
@@ -198,7 +199,7 @@ class LSTM(nn.Module):
         split_gates: bool = False,
     ) -> None:
         super().__init__()
-        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        if isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:
             raise ValueError(f"dropout is a probability, not {dropout!r}")
         if dropout > 0:
             warn("dropout is ignored by quantizable.LSTM: train nn.LSTM", stacklevel=2)
@@ -251,7 +252,10 @@ class LSTM(nn.Module):
     def from_float(
         cls, other: Any, qconfig: Any = None, split_gates: bool = False
     ) -> Any:
-        """Converts an ``nn.LSTM`` that has a qconfig, for ``prepare`` to observe."""
+        """The observed layer of an ``nn.LSTM`` with a qconfig; fake-quantized if that
+        is in training.
+        """
+        flow = import_module("pellucid.ao.quantization.quantize")
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"needs an nn.LSTM, not {type(other)}")
         if not hasattr(other, "qconfig") and not qconfig:
@@ -272,7 +276,8 @@ class LSTM(nn.Module):
                 wi, wh, bi, bh = found
                 cells.append(LSTMCell.from_params(wi, wh, bi, bh, split_gates))
             made.layers[k] = _LSTMLayer(cells)
-        return made.train(other.training)
+        observe = flow.prepare_qat if other.training else flow.prepare
+        return observe(made.train(other.training), inplace=True)
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:
