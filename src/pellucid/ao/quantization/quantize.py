@@ -10,7 +10,7 @@ import pellucid
 from pellucid import nn
 from pellucid.ao.nn.intrinsic import _FusedModule
 from pellucid.ao.nn.quantized import FloatFunctional, QFunctional
-from pellucid.ao.quantization import mappings
+from pellucid.ao.quantization import flows, mappings
 from pellucid.ao.quantization import qconfig as configs
 from pellucid.ao.quantization.fake_quantize import FakeQuantizeBase
 from pellucid.ao.quantization.stubs import QuantWrapper
@@ -273,3 +273,6 @@ def default_eval_fn(model: Any, calib_data: Any) -> None:
     """Call the model on each input of pairs (input, target)."""
     for data, _ in calib_data:
         model(data)
+
+
+flows.use(prepare, prepare_qat)

@@ -6,13 +6,13 @@ layers are PyTorch's, for state dicts. Dropout is ignored, as in PyTorch.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 from warnings import warn
 
 import pellucid
 from pellucid import Tensor, nn
 from pellucid.ao.nn.quantized import FloatFunctional
+from pellucid.ao.quantization.flows import observed
 
 _GATES = ("input", "forget", "cell", "output")
 _States = tuple[Tensor, Tensor]
@@ -255,7 +255,6 @@ class LSTM(nn.Module):
         """The observed layer of an ``nn.LSTM`` with a qconfig; fake-quantized if that
         is in training.
         """
-        flow = import_module("pellucid.ao.quantization.quantize")
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"needs an nn.LSTM, not {type(other)}")
         if not hasattr(other, "qconfig") and not qconfig:
@@ -276,8 +275,7 @@ class LSTM(nn.Module):
                 wi, wh, bi, bh = found
                 cells.append(LSTMCell.from_params(wi, wh, bi, bh, split_gates))
             made.layers[k] = _LSTMLayer(cells)
-        observe = flow.prepare_qat if other.training else flow.prepare
-        return observe(made.train(other.training), inplace=True)
+        return observed(made.train(other.training))
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:
