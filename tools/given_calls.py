@@ -76,7 +76,6 @@ def of_regions(*channels):
 
 GIVEN = {
     **{name: known[0] for name, known in OF_DECLARED.items()},
-    "fill.Scalar_out": (waves(3, 2), 0.5),
     **dict(resampled("upsample_nearest", d, False) for d in (1, 2, 3)),
     **dict(resampled("_upsample_nearest_exact", d, False) for d in (1, 2, 3)),
     **dict(

@@ -242,13 +242,20 @@ def overloads(name: str) -> list[Any]:
 
 
 def with_out(overload: Any, given: Given) -> Iterator[Arguments]:
-    """The call of the form without ``out=``, with empty tensors for its results."""
+    """The calls of forms without ``out=``, with empty tensors for their results: first
+    of those whose arguments have the same types.
+    """
     schema = overload._schema
     written = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
-    wanted = [a.name for a in schema.arguments if a.name not in written]
-    for other in overloads(schema.name.removeprefix("aten::")):
-        if [a.name for a in other._schema.arguments] != wanted:
-            continue
+    wanted = [a for a in schema.arguments if a.name not in written]
+    types = [str(a.type) for a in wanted]
+    found = [
+        o
+        for o in overloads(schema.name.removeprefix("aten::"))
+        if [a.name for a in o._schema.arguments] == [a.name for a in wanted]
+    ]
+    found.sort(key=lambda o: [str(a.type) for a in o._schema.arguments] != types)
+    for other in found:
         known = sample(other, given)
         if known is None or len(tensors(known.results)) != len(written):
             continue
