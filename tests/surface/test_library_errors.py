@@ -92,6 +92,8 @@ def test_what_is_registered_and_what_runs_are_printable(library):
     assert [line.split(":")[0] for line in lines[2:]] == [
         "Decompose",
         "Autograd",
+        "Negative",
+        "Conjugate",
         "CPU",
         "CompositeImplicitAutograd",
     ]
