@@ -114,10 +114,10 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "only leaf tensors can be deep-copied, not results of "
             "ops with a gradient: use detach() or clone()"
         )
-    shares = kind_of(tensor) is None and not tensor.is_meta  # memory, with other copies
-    if _C._has_no_memory(tensor):
+    is_kind = kind_of(tensor) is not None
+    if not is_kind and _C._has_no_memory(tensor):
         result = rebuild_wrapper(*wrapper_facts(tensor))
-    elif shares and not pending_of(tensor):
+    elif not (is_kind or tensor.is_meta or pending_of(tensor)):  # copies share memory
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
     else:
         result = tensor.detach().clone()
