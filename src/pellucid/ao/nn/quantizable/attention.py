@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pellucid
@@ -155,7 +154,6 @@ class MultiheadAttention(nn.MultiheadAttention):
     @classmethod
     def from_float(cls, other: Any) -> Any:
         """The observed layer of an ``nn.MultiheadAttention`` with a qconfig."""
-        flow = import_module("pellucid.ao.quantization.quantize")
         if type(other) is not cls._FLOAT_MODULE or not hasattr(other, "qconfig"):
             raise AssertionError(
                 f"needs an nn.MultiheadAttention with a qconfig, not {type(other)}"
@@ -179,7 +177,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         for layer, weight, bias in zip(layers, weights, biases, strict=True):
             layer.weight = nn.Parameter(weight)
             layer.bias = None if bias is None else nn.Parameter(bias)
-        return flow.prepare(made.eval(), inplace=True)
+        return pellucid.ao.quantization.prepare(made.eval(), inplace=True)
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

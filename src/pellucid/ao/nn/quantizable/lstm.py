@@ -6,7 +6,6 @@ layers are PyTorch's, for state dicts. Dropout is ignored, as in PyTorch.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 from warnings import warn
 
@@ -255,7 +254,6 @@ class LSTM(nn.Module):
         """The observed layer of an ``nn.LSTM`` with a qconfig; fake-quantized if that
         is in training.
         """
-        flow = import_module("pellucid.ao.quantization.quantize")
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"needs an nn.LSTM, not {type(other)}")
         if not hasattr(other, "qconfig") and not qconfig:
@@ -276,6 +274,7 @@ class LSTM(nn.Module):
                 wi, wh, bi, bh = found
                 cells.append(LSTMCell.from_params(wi, wh, bi, bh, split_gates))
             made.layers[k] = _LSTMLayer(cells)
+        flow = pellucid.ao.quantization
         observe = flow.prepare_qat if other.training else flow.prepare
         return observe(made.train(other.training), inplace=True)
 
