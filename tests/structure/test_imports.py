@@ -308,7 +308,7 @@ API = {
         *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
     },
-    "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline"},
+    "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline", "utils"},
     "memory": {"optim", "profiler/_timeline"},
     "monitor": set(),
     # Devices and settings
