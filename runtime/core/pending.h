@@ -3,8 +3,8 @@
 //
 // `conj` only turns the key on or off, so that its result is a view. Ops that make views pass the keys on
 // (make_view); before any other op runs, the keys' handler computes the elements of its operands, and writes what
-// the op wrote back through the view. Only kernels of views, and of ops that call other ops, see such a tensor; its
-// memory is no kernel's to read: `TensorImpl::host` raises.
+// the op wrote back through the view. Only kernels of views, and of ops that call other ops, see such a tensor;
+// `TensorImpl::host` raises, so that none reads its memory.
 #pragma once
 
 #include "core/op_record.h"

@@ -308,7 +308,7 @@ API = {
         *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
         *("utils/_pytree", "viz"),
     },
-    "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline"},
+    "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline", "utils"},
     "memory": {"optim", "profiler/_timeline"},
     "monitor": set(),
     # Devices and settings
@@ -354,7 +354,7 @@ API = {
     "distributed/_shard": {"distributed", "nn"},
     "distributed/_shard/sharded_tensor": {
         *("distributed/_shard", "distributed/_shard/sharding_spec"),
-        *("distributed/checkpoint",),
+        *("distributed/checkpoint", "nn", "overrides"),
     },
     "distributed/_shard/sharding_spec": {
         *("distributed", "distributed/_shard", "distributed/_shard/sharded_tensor"),
