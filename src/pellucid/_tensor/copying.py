@@ -105,6 +105,13 @@ def rebuild_wrapper(
     return made
 
 
+def is_wrapper(tensor: Tensor) -> bool:
+    """Whether ``_make_wrapper_subclass`` made it; recorded tensors are plain."""
+    from pellucid import Tensor
+
+    return type(tensor) is not Tensor and _C._has_no_memory(tensor)
+
+
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """Implements ``copy.deepcopy``; the graph is not copied."""
     if id(tensor) in memo:
@@ -115,7 +122,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "ops with a gradient: use detach() or clone()"
         )
     is_kind = kind_of(tensor) is not None
-    if not is_kind and _C._has_no_memory(tensor):
+    if not is_kind and is_wrapper(tensor):
         result = rebuild_wrapper(*wrapper_facts(tensor))
     elif not (is_kind or tensor.is_meta or pending_of(tensor)):  # copies share memory
         result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
@@ -151,7 +158,7 @@ def reduced(tensor: Tensor, is_plain: bool) -> Any:
     if kind is not None:
         return kind.reduced(tensor)
     warn_if_has_hooks(tensor)
-    if _C._has_no_memory(tensor):
+    if is_wrapper(tensor):
         return rebuild_wrapper, (*wrapper_facts(tensor), tensor.__dict__)
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None

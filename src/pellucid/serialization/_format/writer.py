@@ -13,6 +13,7 @@ from typing import IO, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._tensor.copying import (
+    is_wrapper,
     pending_of,
     warn_if_has_hooks,
     with_pending,
@@ -157,7 +158,7 @@ class Writer(_Pickler):  # type: ignore[misc]
             return _REBUILD_SPARSE, facts_of(tensor)
         if tensor.is_quantized:
             return _REBUILD_QUANTIZED, self._quantized_arguments(tensor)
-        if pellucid._C._has_no_memory(tensor):  # made by _make_wrapper_subclass
+        if is_wrapper(tensor):  # made by _make_wrapper_subclass
             return _REBUILD_WRAPPER, wrapper_facts(tensor)
         arguments: tuple[Any, ...] = (
             self._storage_of(tensor),
