@@ -24,7 +24,7 @@ check: lint types test checked wheel
 lint: $(VENV)/check
 	$(RUN) -m ruff format --check src tests tools benchmarks examples setup.py
 	$(RUN) -m ruff check src tests tools benchmarks examples setup.py
-	@$(VENV)/bin/clang-format --dry-run -Werror $$(find runtime tests -name '*.h' -o -name '*.cpp')
+	@$(VENV)/bin/clang-format --dry-run -Werror $$(find runtime tests src/pellucid/include -name '*.h' -o -name '*.cpp')
 
 types: build $(VENV)/check
 	$(RUN) -m mypy

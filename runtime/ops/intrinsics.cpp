@@ -9,6 +9,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/pending.h"
 
 namespace pellucid {
 namespace {
@@ -33,8 +34,9 @@ void register_kernels(OpRecord& op, const encoded::IntrinsicRow& given, BoxedKer
     register_catch_all(op, {kernel, nullptr});
   }
   if (op.kind == OpKind::Composite) {  // the ops that it calls record gradients; it has none of its own
-    for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Conjugate, Key::Negative})
-      register_fall_through(op, key);
+    register_fall_through(op, Key::Autograd);
+    register_fall_through(op, Key::ViewInPlace);
+    fall_through_pending(op);
   }
   if (given.is_transparent) register_fall_through(op, Key::Transforms);
   if (!given.is_seen) register_fall_through(op, Key::PythonDispatch);

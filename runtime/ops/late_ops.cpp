@@ -16,6 +16,7 @@
 #include "core/layout.h"
 #include "core/named_ops.h"
 #include "core/owned_results.h"
+#include "core/pending.h"
 #include "core/thread_state.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
@@ -179,8 +180,8 @@ void define_late(const encoded::LateRow& given) {
     if (body == LateBody::Redirect) record.kind = target.kind;
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
   }
-  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms, Key::Conjugate, Key::Negative})
-    register_fall_through(record, key);
+  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
+  fall_through_pending(record);
   if (!given.is_seen) register_fall_through(record, Key::PythonDispatch);
   if (given.takes_parts)
     for (const Key key : {Key::Quantized, Key::Sparse, Key::Nested}) register_fall_through(record, key);

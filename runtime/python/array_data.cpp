@@ -141,7 +141,7 @@ PyObject* make_exporter(PyObject* self, PyObject* lasting) {
       raise(ErrorKind::Type, "a sparse tensor is not a NumPy array: convert it first, with to_dense()");
     if (const KeySet pending = pending_of(tensor); !pending.empty())
       raise(ErrorKind::Runtime,
-            "Can't call numpy() on Tensor that has %s bit set: its elements are not those in memory.\n"
+            "numpy(): the tensor has the %s bit set, so that its elements are not those in its memory.\n"
             "Use tensor.resolve_conj().resolve_neg().numpy(), or numpy(force=True).",
             pending.has(Key::Conjugate) ? "conjugate" : "negative");
     if (!format_of(tensor.dtype))

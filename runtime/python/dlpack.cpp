@@ -81,7 +81,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
       raise(ErrorKind::Runtime, "a tensor that requires gradients cannot be exported by DLPack: detach() it first");
     if (!pending_of(tensor).empty()) {
       PyErr_SetString(PyExc_BufferError,
-                      "Can't export tensors with the conjugate bit set or with a pending negation: "
+                      "a tensor whose conjugation or negation is pending cannot be exported by DLPack: "
                       "use tensor.resolve_conj().resolve_neg()");
       raise_python();
     }

@@ -327,7 +327,7 @@ def test_parameters_are_checked():
     with pytest.raises(ValueError, match=r"'zoo' is not registered.*'c10d', 'static'"):
         get_rendezvous_handler(RendezvousParameters("zoo", "h:1", "job", 1, 1))
     for backend in ("etcd", "etcd-v2"):
-        with pytest.raises(ImportError, match=r"'etcd' module is required.*'c10d'"):
+        with pytest.raises(ImportError, match=r"over etcd is not supported.*'c10d'"):
             get_rendezvous_handler(RendezvousParameters(backend, "h:1", "job", 1, 1))
     with pytest.raises(ValueError, match="greater than zero"):
         RendezvousParameters("c10d", "h:1", "job", 0, 1)

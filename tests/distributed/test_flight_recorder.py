@@ -151,8 +151,7 @@ def test_dumps_of_a_failure_say_what_differs(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert re.search(
         r"Collective mismatch at collective \d+ of group default_pg.*rank 1 beside "
-        r"rank 0: Expected input sizes: '\[\[4\]\]' does not match found input sizes: "
-        r"'\[\[5\]\]'",
+        r"rank 0: input sizes \[\[4\]\] and \[\[5\]\]",
         shown,
     ), shown
     assert re.search(r"rank 1: all_reduce\(.*\(.*test_flight_recorder.py:\d+\)", shown)
@@ -197,7 +196,7 @@ def test_ranks_that_did_not_come_are_named(tmp_path, capsys):
     written(tmp_path, [entry(), entry(number=2)], [entry()])
     fr_trace.main([str(tmp_path)])
     shown = capsys.readouterr().out
-    assert "Not all ranks joining collective 2" in shown and "from ranks [1]" in shown
+    assert re.search(r"collective 2 .*: ranks \[1\] did not call it", shown), shown
 
 
 SENT, RECEIVED = message("send 0->1"), message("recv 1<-0")
@@ -264,11 +263,11 @@ def test_calls_are_compared(other, state):
 def test_a_command_line_is_checked(tmp_path):
     with pytest.raises(AssertionError, match="give -j too"):
         fr_trace.main([str(tmp_path), "--selected-ranks", "1"])
-    with pytest.raises(AssertionError, match="trace_dir is required"):
+    with pytest.raises(AssertionError, match="give the folder of the dumps"):
         fr_trace.main([])
     with pytest.raises(AssertionError, match="does not exist"):
         fr_trace.main([str(tmp_path / "absent"), "-p", "x"])
-    with pytest.raises(AssertionError, match="no files loaded"):
+    with pytest.raises(AssertionError, match="has no dumps"):
         fr_trace.main([str(tmp_path), "-p", "x"])
     for name in ("a1", "b1"):
         (tmp_path / name).write_bytes(b"")

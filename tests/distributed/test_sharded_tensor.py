@@ -173,29 +173,29 @@ def test_specs_are_checked_and_inferred():
     assert _infer_sharding_spec_from_shards_metadata(odd) == EnumerableShardingSpec(odd)
     with pytest.raises(ValueError, match="overlap"):
         EnumerableShardingSpec([odd[0], odd[0]])
-    with pytest.raises(ValueError, match="Empty shard list"):
+    with pytest.raises(ValueError, match="needs parts"):
         EnumerableShardingSpec([])
-    with pytest.raises(ValueError, match="inconsistent ranks"):
+    with pytest.raises(ValueError, match="differ in their numbers of dims"):
         EnumerableShardingSpec([odd[0], ShardMetadata([2, 2], [1, 1])])
     listed = EnumerableShardingSpec(odd)
     with pytest.raises(ValueError, match="is outside a tensor"):
         listed.build_metadata(torch.Size([3]), properties)
-    with pytest.raises(ValueError, match="Rank of tensor is 2"):
+    with pytest.raises(ValueError, match="the tensor has 2 dims, its parts 1"):
         listed.build_metadata(torch.Size([4, 1]), properties)
     with pytest.raises(NotImplementedError, match="init_from_local_shards"):
         listed.shard(torch.ones(4))
-    with pytest.raises(ValueError, match="Invalid sharding dim: 2"):
+    with pytest.raises(ValueError, match="no dim 2"):
         ChunkShardingSpec(2, list(PLACES)).build_metadata(size, properties)
-    with pytest.raises(NotImplementedError, match="named dimension"):
+    with pytest.raises(NotImplementedError, match="not by a name"):
         ChunkShardingSpec("x", list(PLACES))
-    with pytest.raises(ValueError, match="needs to be an integer"):
+    with pytest.raises(ValueError, match="dim is an integer"):
         ChunkShardingSpec(0.5, list(PLACES))
 
 
 def test_parts_are_checked():
-    with pytest.raises(ValueError, match="same number of elements"):
+    with pytest.raises(ValueError, match="different lengths"):
         ShardMetadata([0], [1, 2])
-    with pytest.raises(ValueError, match="shard_offsets should be >= 0"):
+    with pytest.raises(ValueError, match="shard_offsets has negative numbers"):
         ShardMetadata([-1], [1])
     with pytest.raises(ValueError, match="was given a tensor of the sizes"):
         Shard(torch.ones(2), ShardMetadata([0], [3]))
@@ -225,7 +225,7 @@ def test_devices_of_other_processes_are_parsed(text, name, rank, device):
 
 @pytest.mark.parametrize("text", ["/cpu", "a/b/cpu", "rank:x/cpu", "a:1/cpu"])
 def test_other_texts_are_refused(text):
-    with pytest.raises(ValueError, match="Could not parse remote_device"):
+    with pytest.raises(ValueError, match="is not a device"):
         _remote_device(text)
-    with pytest.raises(TypeError, match="Invalid type"):
+    with pytest.raises(TypeError, match="a text or a device is needed"):
         _remote_device(3)

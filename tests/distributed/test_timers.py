@@ -123,15 +123,15 @@ def test_requests_are_lines_and_need_a_server(tmp_path, monkeypatch):
     assert request.worker_pid == 3
     monkeypatch.setattr(time, "sleep", lambda _: None)
     client = timer.FileTimerClient(str(tmp_path / "absent"))
-    with pytest.raises(BrokenPipeError, match="FileTimerServer is not available"):
+    with pytest.raises(BrokenPipeError, match="no FileTimerServer reads the pipe"):
         client.acquire("scope", 1.0)
-    with pytest.raises(RuntimeError, match="larger than 4096 bytes"):
+    with pytest.raises(RuntimeError, match="at most 4096 bytes"):
         client.acquire("x" * 5000, 1.0)
 
 
 def test_etcd_is_refused_as_where_its_package_is_absent():
     for name in (etcd_rendezvous.EtcdRendezvousHandler, etcd_store.EtcdStore):
-        with pytest.raises(ImportError, match="The 'etcd' module is required but not"):
+        with pytest.raises(ImportError, match="rendezvous over etcd is not supported"):
             name(None, "prefix")
     with find_free_port() as reserved:
         assert reserved.getsockname()[1] > 0
@@ -154,7 +154,7 @@ def test_a_sampler_goes_on_where_a_run_ended():
     assert set(joined) == set(range(3, 10)) and len(joined) == 8  # one is repeated
     parts[0].set_epoch(1)
     assert list(parts[0]) != list(ElasticDistributedSampler(data, 2, 0, start_index=3))
-    with pytest.raises(ValueError, match="Start index 10 should be less than"):
+    with pytest.raises(ValueError, match="start_index=10 is beyond the 10 samples"):
         ElasticDistributedSampler(data, 2, 0, start_index=10)
 
 

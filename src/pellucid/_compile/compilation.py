@@ -56,9 +56,8 @@ class Compilation(_C.CompilationBase):
         self.pause = _SHORTEST_PAUSE
         # Calls that run without a region; 0 for fullgraph, which always uses one.
         self.left = 0
-        self.recorded: Any = (
-            None  # of the first call: what _C._describe_events describes
-        )
+        # Of the first call: what _C._describe_events describes; None before it.
+        self.recorded: Any = None
         self.region_lost = False  # there was too little to group, or it was slower
         self.trial: Trial | None = None
         self.trust = _TRUST

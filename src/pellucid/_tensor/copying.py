@@ -107,9 +107,11 @@ def rebuild_wrapper(
 
 def is_wrapper(tensor: Tensor) -> bool:
     """Whether ``_make_wrapper_subclass`` made it; recorded tensors are plain."""
+    if not _C._has_no_memory(tensor):
+        return False
     from pellucid import Tensor
 
-    return type(tensor) is not Tensor and _C._has_no_memory(tensor)
+    return type(tensor) is not Tensor
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:

@@ -15,7 +15,9 @@ class _remote_device:
             self._device = remote_device
             return
         if not isinstance(remote_device, str):
-            raise TypeError(f"Invalid type for remote_device: {type(remote_device)}")
+            raise TypeError(
+                f"a text or a device is needed, not a {type(remote_device).__name__}"
+            )
         name, slash, device = remote_device.rpartition("/")
         if not slash and _is_device(remote_device):
             name = ""
@@ -25,8 +27,8 @@ class _remote_device:
         is_rank = kind == "rank" and number.isdigit()
         if "/" in name or (slash and not name) or (colon and not is_rank):
             raise ValueError(
-                f"Could not parse remote_device: {remote_device}. The valid format is "
-                "'<workername>/<device>' or 'rank:<rank>/<device>' or '<device>'"
+                f"{remote_device!r} is not a device, 'rank:NUMBER/DEVICE' or "
+                "'WORKER/DEVICE'"
             )
         self._device = torch.device(device)
         self._rank = int(number) if is_rank else None

@@ -44,11 +44,13 @@ class _LearnableFakeQuantize(FakeQuantizeBase):
     ) -> None:
         super().__init__()
         if quant_min >= quant_max:
-            raise AssertionError("quant_min must be strictly less than quant_max.")
+            raise AssertionError(
+                f"quant_min={quant_min} is not below quant_max={quant_max}"
+            )
         self.quant_min, self.quant_max = quant_min, quant_max
         self.use_grad_scaling = use_grad_scaling
         if channel_len != -1 and not (isinstance(channel_len, int) and channel_len > 0):
-            raise AssertionError("Channel size must be a positive integer.")
+            raise AssertionError(f"channel_len is -1 or positive, not {channel_len!r}")
         count = max(channel_len, 1)
         self.scale = Parameter(pellucid.tensor([float(scale)] * count))
         self.zero_point = Parameter(pellucid.tensor([float(zero_point)] * count))

@@ -19,6 +19,6 @@ def shard_parameter(
     if parameter is None:
         raise AttributeError(f"{type(module).__name__} has no parameter {param_name!r}")
     if not parameter.is_contiguous():
-        raise ValueError(f"param: {param_name} is not a contiguous Tensor")
+        raise ValueError(f"the parameter {param_name} is not contiguous")
     made = sharding_spec.shard(parameter.data, src_rank, process_group)
     module.register_parameter(param_name, nn.Parameter(made))

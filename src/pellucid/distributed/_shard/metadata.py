@@ -28,12 +28,12 @@ class ShardMetadata:
         self.placement = _remote_device(placement) if is_text else placement  # type: ignore[arg-type,assignment]
         if len(shard_offsets) != len(shard_sizes):
             raise ValueError(
-                "shard_offsets and shard_sizes should have the same number of "
-                f"elements, found {shard_offsets} and {shard_sizes}"
+                f"shard_offsets {shard_offsets} and shard_sizes {shard_sizes} have "
+                "different lengths"
             )
         for name in ("shard_offsets", "shard_sizes"):
             if any(value < 0 for value in getattr(self, name)):
-                raise ValueError(f"{name} should be >= 0, found {getattr(self, name)}")
+                raise ValueError(f"{name} has negative numbers: {getattr(self, name)}")
 
     def __hash__(self) -> int:
         return hash((*self.shard_offsets, *self.shard_sizes, self.placement))

@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """Runs the analysis of a command line."""
     given = JobConfig().parse_args(args)
     if not given.trace_dir:
-        raise AssertionError("Trace directory trace_dir is required")
+        raise AssertionError("give the folder of the dumps")
     dumps, version = read_dir(given)
     tables = build_db(dumps, given, version)
     if given.output:

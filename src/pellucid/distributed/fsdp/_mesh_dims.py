@@ -30,10 +30,7 @@ class DataParallelMeshDims:
 
     def __post_init__(self) -> None:
         if self.shard is None and self.replicate is None:
-            raise ValueError(
-                "At least one of shard or replicate must be set in DataParallelMeshDims"
-            )
-
+            raise ValueError("give shard, replicate, or both")
         if both := {*self.shard_names} & {*self.replicate_names}:
             raise ValueError(f"shard and replicate both name the dims {sorted(both)}")
 
@@ -51,13 +48,12 @@ class DataParallelMeshDims:
 def data_parallel_mesh(mesh: Any, dims: DataParallelMeshDims) -> DeviceMesh:
     """The mesh (replicate, shard) or (shard) of a mesh's data-parallel dims."""
     if mesh is None or mesh.mesh_dim_names is None:
-        raise ValueError("mesh must have mesh_dim_names when dp_mesh_dims is provided")
+        raise ValueError("dp_mesh_dims needs a mesh whose dims have names")
     chosen = dims.replicate_names, dims.shard_names
     for name in (*chosen[0], *chosen[1]):
         if name not in mesh.mesh_dim_names:
             raise ValueError(
-                f"Mesh dim name '{name}' not found in mesh.mesh_dim_names "
-                f"{mesh.mesh_dim_names}"
+                f"the mesh has the dims {mesh.mesh_dim_names}, and none named {name!r}"
             )
     if not dims.shard_names:
         raise ValueError(
@@ -77,8 +73,8 @@ def without_dims(parameter: Any, mesh: Any, dims: DataParallelMeshDims) -> Any:
     spec = getattr(parameter, "_spec", None)
     if spec is None or spec.mesh != mesh:
         raise ValueError(
-            "When dp_mesh_dims is provided, all parameters must be DTensors on the "
-            f"mesh {mesh}; one is {type(parameter).__name__} of shape "
+            "with dp_mesh_dims, parameters are DTensors on the mesh "
+            f"{mesh}; one is {type(parameter).__name__} of shape "
             f"{tuple(parameter.shape)}"
         )
     own = {*dims.shard_names, *dims.replicate_names}

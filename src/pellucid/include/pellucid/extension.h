@@ -19,15 +19,30 @@ namespace pellucid::extension {
 
 constexpr uint32_t kVersion = 4;
 
-struct TensorHandle;      // a tensor of the runtime; only the table's functions look inside
-struct GeneratorHandle;   // a generator of random numbers, likewise
+struct TensorHandle;     // a tensor of the runtime; only the table's functions look inside
+struct GeneratorHandle;  // a generator of random numbers, likewise
 
 // One argument of an op. `Default` means the schema's; dtypes, layouts and memory formats are numbers of
 // the runtime, devices `type << 8 | index`.
 struct Argument {
   enum Kind : int32_t {
-    None, Tensor, Int, Float, Bool, IntList, FloatList, TensorList, OptionalTensorList, String, DType, Layout,
-    MemoryFormat, Device, Default, Generator, Complex   // `numbers` are the two parts
+    None,
+    Tensor,
+    Int,
+    Float,
+    Bool,
+    IntList,
+    FloatList,
+    TensorList,
+    OptionalTensorList,
+    String,
+    DType,
+    Layout,
+    MemoryFormat,
+    Device,
+    Default,
+    Generator,
+    Complex  // `numbers` are the two parts
   } kind;
   uint32_t length;
   union {
@@ -66,7 +81,7 @@ struct Facts {
 // where none did (null unless `materialize`); `needed` says which inputs take a gradient; `results` takes
 // one counted handle or null per input. Returns 0, or -1 with the error in `message`.
 struct Backward {
-  const char* name;      // of its node: "CubeBackward"
+  const char* name;  // of its node: "CubeBackward"
   void* state;
   int (*run)(void* state, TensorHandle* const* saved, size_t num_saved, TensorHandle* const* grads, size_t num_grads,
              TensorHandle** results, size_t num_results, const bool* needed, char* message, size_t capacity);
@@ -86,7 +101,7 @@ enum class DevicePolicy : int32_t { None, BestFit, FirstFit, SizeClasses };
 // A value in a device's memory: sizes, and strides in bytes, per axis of the launch, or of the value for a nest.
 struct LaunchedOperand {
   uint64_t address;
-  const char* dtype;   // "float32"
+  const char* dtype;  // "float32"
   const int64_t *sizes, *strides;
   size_t dims;
 };
@@ -136,29 +151,29 @@ struct Table {
   PyObject* (*to_python)(TensorHandle* tensor);
   int (*call)(const char* op, const Argument* arguments, size_t count, Result* results, size_t capacity,
               size_t* num_results);
-  bool (*set_grad_mode)(bool enabled);      // returns the mode before
+  bool (*set_grad_mode)(bool enabled);  // returns the mode before
   // Makes `outputs` the results of a node over `inputs`; takes `backward.state` in any case. An output that is an
   // input is replaced by a view of it; `marks` has a byte per output.
   int (*record)(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle** outputs,
                 const uint8_t* marks, size_t num_outputs, TensorHandle* const* saved, size_t num_saved);
   // Since version 2.
   void (*free_list)(TensorHandle** list);
-  void (*set_python_error)();               // what the last failed function said, as its exception
+  void (*set_python_error)();  // what the last failed function said, as its exception
   void (*facts)(TensorHandle* tensor, Facts* facts);
-  int (*data)(TensorHandle* tensor, void** address);   // of the first element; fails where the CPU cannot read it
-  TensorHandle* (*gradient)(TensorHandle* tensor);     // counted, or null
-  uint64_t (*exclude)(uint64_t keys);                  // dispatch keys by their bits; returns those before
+  int (*data)(TensorHandle* tensor, void** address);  // of the first element; fails where the CPU cannot read it
+  TensorHandle* (*gradient)(TensorHandle* tensor);    // counted, or null
+  uint64_t (*exclude)(uint64_t keys);                 // dispatch keys by their bits; returns those before
   uint64_t autograd_keys;
   int (*dtype_from_python)(PyObject* object, int32_t* dtype);
   PyObject* (*dtype_to_python)(int32_t dtype);
   // Since version 3.
   int (*add_device)(const DeviceTable* device);
-  const char* (*kernel_text)(const uint8_t* kernel_id);   // lives as long as the process; "" for an unknown kernel
+  const char* (*kernel_text)(const uint8_t* kernel_id);  // lives as long as the process; "" for an unknown kernel
   // Since version 4. A tensor over memory of the CPU; `free(context)` runs at its end. Null `strides`: row-major.
   int (*from_blob)(void* data, const int64_t* sizes, const int64_t* strides, size_t dims, int32_t dtype,
                    void (*free)(void* context), void* context, TensorHandle** result);
-  uint64_t (*include)(uint64_t keys);                  // dispatch keys by their bits; returns those before
-  uint64_t (*keys_named)(const char* name);            // 0 for a name that no tensor carries
+  uint64_t (*include)(uint64_t keys);        // dispatch keys by their bits; returns those before
+  uint64_t (*keys_named)(const char* name);  // 0 for a name that no tensor carries
   int32_t (*num_threads)();
   // Blocks 0 .. num_blocks-1 on all threads; `body` must not throw. The interpreter lock must not be held.
   int (*parallel)(int64_t num_blocks, void (*body)(void* context, int64_t block), void* context);
@@ -169,9 +184,9 @@ struct Table {
   GeneratorHandle* (*default_generator)();
   void (*count_generator)(GeneratorHandle* generator, bool up);
   void* (*generator_mutex)(GeneratorHandle* generator);
-  uint64_t (*random_word)(GeneratorHandle* generator, int32_t bits);   // of 32 or 64 bits
+  uint64_t (*random_word)(GeneratorHandle* generator, int32_t bits);  // of 32 or 64 bits
   double (*random_normal)(GeneratorHandle* generator, double mean, double deviation);
-  uint64_t (*generator_seed)(GeneratorHandle* generator, const uint64_t* seed);   // sets it unless null; returns it
+  uint64_t (*generator_seed)(GeneratorHandle* generator, const uint64_t* seed);  // sets it unless null; returns it
 };
 
 inline const Table*& table() {
@@ -194,14 +209,15 @@ inline bool connect() {
   Py_XDECREF(module);
   if (!capsule) return false;
   const auto* const found = static_cast<const Table*>(PyCapsule_GetPointer(capsule, "pellucid extension table"));
-  Py_DECREF(capsule);   // the module keeps it
+  Py_DECREF(capsule);  // the module keeps it
   if (!found) return false;
   if (found->version == kVersion) {
     table() = found;
     return true;
   }
-  PyErr_Format(PyExc_ImportError, "this extension was built for version %u of Pellucid's interface, which has version %u",
-               kVersion, found->version);
+  PyErr_Format(PyExc_ImportError,
+               "this extension was built for version %u of Pellucid's interface, which has version %u", kVersion,
+               found->version);
   return false;
 }
 
@@ -209,16 +225,27 @@ inline bool connect() {
 class Tensor {
  public:
   Tensor() = default;
-  static Tensor adopt(TensorHandle* handle) { Tensor tensor; tensor.handle_ = handle; return tensor; }
+  static Tensor adopt(TensorHandle* handle) {
+    Tensor tensor;
+    tensor.handle_ = handle;
+    return tensor;
+  }
   static Tensor from_python(PyObject* object) {
     TensorHandle* handle = nullptr;
     check(table()->from_python(object, &handle));
     return adopt(handle);
   }
-  Tensor(const Tensor& other) : handle_(other.handle_) { if (handle_) table()->retain(handle_); }
+  Tensor(const Tensor& other) : handle_(other.handle_) {
+    if (handle_) table()->retain(handle_);
+  }
   Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept { std::swap(handle_, other.handle_); return *this; }
-  ~Tensor() { if (handle_) table()->release(handle_); }
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Tensor() {
+    if (handle_) table()->release(handle_);
+  }
 
   TensorHandle* get() const { return handle_; }
   TensorHandle* leak() { return std::exchange(handle_, nullptr); }
@@ -232,11 +259,27 @@ static_assert(sizeof(Tensor) == sizeof(TensorHandle*), "a list of tensors is a l
 
 // What an argument may be given as.
 struct Given : Argument {
-  Given(const extension::Tensor& given) { kind = given ? Tensor : None; length = 0; tensor = given.get(); }
-  Given(double given) { kind = Float; length = 0; number = given; }
+  Given(const extension::Tensor& given) {
+    kind = given ? Tensor : None;
+    length = 0;
+    tensor = given.get();
+  }
+  Given(double given) {
+    kind = Float;
+    length = 0;
+    number = given;
+  }
   Given(int given) : Given(static_cast<int64_t>(given)) {}
-  Given(int64_t given) { kind = Int; length = 0; integer = given; }
-  Given(bool given) { kind = Bool; length = 0; integer = given; }
+  Given(int64_t given) {
+    kind = Int;
+    length = 0;
+    integer = given;
+  }
+  Given(bool given) {
+    kind = Bool;
+    length = 0;
+    integer = given;
+  }
   Given(const std::vector<int64_t>& given) {
     kind = IntList;
     length = static_cast<uint32_t>(given.size());
@@ -298,8 +341,8 @@ struct Function {
     const auto in = handles(inputs), saved = handles(context.saved);
     const std::vector<uint8_t> marks(outputs.size());
     const Backward backward{Derived::name, nullptr, run_backward, [](void*) {}, true};
-    check(table()->record(backward, in.data(), in.size(), reinterpret_cast<TensorHandle**>(outputs.data()), marks.data(),
-                          outputs.size(), saved.data(), saved.size()));
+    check(table()->record(backward, in.data(), in.size(), reinterpret_cast<TensorHandle**>(outputs.data()),
+                          marks.data(), outputs.size(), saved.data(), saved.size()));
     return outputs;
   }
 

@@ -21,7 +21,7 @@ class Instance:
     _held: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError(f"{type(self).__name__}: No constructor defined!")
+        raise TypeError(f"{type(self).__name__} has no constructor in C++")
 
 
 def make_class(name: str, module: str, doc: str, bases: tuple[type, ...]) -> type:
@@ -40,8 +40,7 @@ def _reduced(instance: Any, space: str) -> tuple[Any, ...]:
     name = type(instance).__name__
     if not hasattr(instance, "__setstate__"):
         raise RuntimeError(
-            f"Tried to serialize object {space}.{name} which does not have a "
-            "__getstate__ method defined: give its class def_pickle"
+            f"objects of {space}.{name} cannot be stored: give the class def_pickle"
         )
     return _restored, (space, name, instance.__getstate__())
 
@@ -141,7 +140,7 @@ def op_schema(name: str) -> tuple[str, str, list[tuple[str, str]]]:
     """Name, overload and arguments (names and types) of an op; RuntimeError without
     one."""
     if not is_op(name):
-        raise RuntimeError(f"Could not find schema for {name}.")
+        raise RuntimeError(f"there is no op {name}")
     space, plain, overload, arguments, _, _ = _C._op_schema(name)
     return f"{space}::{plain}", overload, [(row[0], row[1]) for row in arguments]
 

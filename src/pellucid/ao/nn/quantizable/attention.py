@@ -71,7 +71,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> _Result:
         """As ``nn.MultiheadAttention``; causal masks are given as ``attn_mask``."""
         if is_causal:
-            raise AssertionError("causal mask not supported by AO MHA module")
+            raise AssertionError("is_causal is not supported: give attn_mask")
         if self.batch_first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         steps, batch, width = query.shape

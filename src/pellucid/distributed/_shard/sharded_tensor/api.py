@@ -187,8 +187,7 @@ class ShardedTensor(ShardedTensorBase):
         """The only part of this process."""
         if len(self._local_shards) != 1:
             raise NotImplementedError(
-                "Only single local shard is supported. Number of shards: "
-                f"{len(self._local_shards)}"
+                f"local_tensor() takes one local shard, not {len(self._local_shards)}"
             )
         return self._local_shards[0].tensor
 

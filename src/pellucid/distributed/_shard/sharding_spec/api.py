@@ -61,14 +61,14 @@ def validate_non_overlapping_shards_metadata(shards: Sequence[ShardMetadata]) ->
     """Requires parts without common elements."""
     for first, second in itertools.combinations(shards, 2):
         if _overlap(first, second):
-            raise ValueError(f"Shards {first} and {second} overlap")
+            raise ValueError(f"the parts {first} and {second} overlap")
 
 
 def check_tensor(shards: Sequence[ShardMetadata], sizes: Sequence[int]) -> None:
     """Requires parts that make up a tensor of the sizes; they do not overlap."""
     if len(shards[0].shard_offsets) != len(sizes):
         raise ValueError(
-            f"Rank of tensor is {len(sizes)}, but shards rank is "
+            f"the tensor has {len(sizes)} dims, its parts "
             f"{len(shards[0].shard_offsets)}"
         )
     for shard in shards:
@@ -91,10 +91,12 @@ class EnumerableShardingSpec(ShardingSpec):
 
     def __post_init__(self) -> None:
         if not self.shards:
-            raise ValueError(f"Empty shard list provided: {self.shards}")
+            raise ValueError("a sharding needs parts, and there are none")
         ranks = {len(shard.shard_offsets) for shard in self.shards}
         if len(ranks) > 1:
-            raise ValueError(f"Found inconsistent ranks for shards: {sorted(ranks)}")
+            raise ValueError(
+                f"the parts differ in their numbers of dims: {sorted(ranks)}"
+            )
         validate_non_overlapping_shards_metadata(self.shards)
 
     def build_metadata(

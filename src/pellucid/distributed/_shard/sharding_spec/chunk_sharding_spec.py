@@ -34,10 +34,10 @@ class ChunkShardingSpec(ShardingSpec):
     def __post_init__(self) -> None:
         if isinstance(self.dim, str):
             raise NotImplementedError(
-                "ChunkShardingSpec does not support named dimension yet!"
+                f"a dim is cut by its number, not by a name: {self.dim!r}"
             )
         if not isinstance(self.dim, int):
-            raise ValueError(f"Sharding dim needs to be an integer, found: {self.dim}")
+            raise ValueError(f"dim is an integer, not {self.dim!r}")
         self.placements = [
             place if isinstance(place, _remote_device) else _remote_device(place)
             for place in self.placements
@@ -48,7 +48,7 @@ class ChunkShardingSpec(ShardingSpec):
     ) -> ShardedTensorMetadata:
         rank = len(tensor_sizes)
         if not -rank <= self.dim < rank:
-            raise ValueError(f"Invalid sharding dim: {self.dim}")
+            raise ValueError(f"the tensor has {rank} dims, and no dim {self.dim}")
         dim, parts = self.dim % rank, []
         for number, placement in enumerate(self.placements):
             size, first = _Chunks.local_shard_size_and_offset(

@@ -1,5 +1,5 @@
 """The names of the package ``etcd``, which PyTorch's rendezvous "etcd" uses: each
-raises ``EtcdStubError``, as in PyTorch where the package is not installed.
+raises ``EtcdStubError``, as in PyTorch without the package; here with it, too.
 
 etcd's interface that the package speaks is gone since etcd 3.6. The rendezvous "c10d"
 needs no server of its own.
@@ -17,8 +17,8 @@ class EtcdStubError(ImportError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The 'etcd' module is required but not installed: rendezvous over etcd is "
-            "not supported here; take the backend 'c10d', which needs no etcd server"
+            "rendezvous over etcd is not supported: take the backend 'c10d', which "
+            "needs no etcd server"
         )
 
 

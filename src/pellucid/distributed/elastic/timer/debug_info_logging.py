@@ -14,4 +14,4 @@ def log_debug_info_for_expired_timers(
 ) -> None:
     """Logs the timers that have expired, as JSON by pid."""
     if expired_timers:
-        logger.info("Timers expired for run:[%s] [%s].", run_id, expired_timers)
+        logger.info("run %s: expired timers: %s", run_id, expired_timers)

@@ -92,8 +92,7 @@ class FileTimerClient(TimerClient):
             except OSError as error:
                 if attempt == _ATTEMPTS - 1:
                     raise BrokenPipeError(
-                        "Could not send the FileTimerRequest because FileTimerServer "
-                        f"is not available: nothing reads {self._file_path}"
+                        f"no FileTimerServer reads the pipe {self._file_path}"
                     ) from error
                 time.sleep(_PAUSE)
         raise AssertionError("unreachable")
@@ -102,8 +101,8 @@ class FileTimerClient(TimerClient):
         line = request.to_json().encode() + b"\n"
         if len(line) > select.PIPE_BUF:
             raise RuntimeError(
-                f"FileTimerRequest larger than {select.PIPE_BUF} bytes is not "
-                f"supported: {line.decode()}"
+                f"a request has at most {select.PIPE_BUF} bytes, which a pipe takes at "
+                f"once; this has {len(line)}: {line.decode():.100}"
             )
         pipe = self._open()
         try:

@@ -96,7 +96,7 @@ def _print_mismatch(call: Collective, entries: _Entries) -> None:
     where = f"collective {call.collective_seq_id} of group {call.pg_desc}"
     if call.missing_ranks:
         logger.info(
-            "Not all ranks joining %s: %s is missing from ranks %s",
+            "%s, %s: ranks %s did not call it",
             *(where, call.collective_name, sorted(call.missing_ranks)),
         )
     if call.type_of_mismatch is not None:

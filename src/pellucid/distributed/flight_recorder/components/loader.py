@@ -44,6 +44,6 @@ def read_dir(args: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], str]:
     }
     if not dumps:
         raise AssertionError(
-            f"no files loaded from {args.trace_dir} with prefix {prefix}"
+            f"{args.trace_dir} has no dumps whose names begin with {prefix}"
         )
     return dumps, str(next(iter(dumps.values()))["version"])

@@ -126,8 +126,7 @@ class Op:
         if self.type != other.type:
             return MatchInfo(
                 MatchState.COLLECTIVE_TYPE_MISMATCH,
-                f"Expected collective type: '{self.type}' does not match found "
-                f"collective type: '{other.type}'",
+                f"collectives {self.type} and {other.type}",
             )
         ends = ("input", _OWN_INPUTS), ("output", _OWN_OUTPUTS)
         for end, free in ends:
@@ -135,20 +134,18 @@ class Op:
             if self.type not in free and own != found:
                 return MatchInfo(
                     MatchState.SIZE_OR_SYNTAX_MISMATCH,
-                    f"Expected {end} sizes: '{own}' does not match found {end} sizes: "
-                    f"'{found}'",
+                    f"{end} sizes {own} and {found}",
                 )
         own, found = self.entry["input_dtypes"], other.entry["input_dtypes"]
         if own != found:
             return MatchInfo(
                 MatchState.COLLECTIVE_DTYPE_MISMATCH,
-                f"Expected dtypes: {own} does not match found dtypes: {found}",
+                f"dtypes {own} and {found}",
             )
         if self.state != other.state:
             return MatchInfo(
                 MatchState.COLLECTIVE_STATE_MISMATCH,
-                f"Expected state: '{self.state}' does not match found state: "
-                f"'{other.state}'",
+                f"states {self.state} and {other.state}",
             )
         return MatchInfo(MatchState.FULLY_MATCHED)
 

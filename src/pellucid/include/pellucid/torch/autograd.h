@@ -105,7 +105,8 @@ struct Function {
   template <class Argument>
   static at::TensorHandle* handle_of(const Argument& argument) {
     if constexpr (std::is_same_v<Argument, at::Tensor>) return argument.handle();
-    else if constexpr (std::is_same_v<Argument, at::optional<at::Tensor>>) return argument ? argument->handle() : nullptr;
+    else if constexpr (std::is_same_v<Argument, at::optional<at::Tensor>>)
+      return argument ? argument->handle() : nullptr;
     else return nullptr;
   }
   static const char* name() {
@@ -156,8 +157,8 @@ struct Function {
       context.needed_ = needed;
       variable_list found = Derived::backward(&context, shared(grads, num_grads));
       while (found.size() > num_results && !found.back().defined()) found.pop_back();
-      TORCH_CHECK(found.size() == num_results, "function ", name(), " returned an incorrect number of gradients (expected ",
-                  num_results, ", got ", found.size(), ")");
+      TORCH_CHECK(found.size() == num_results, "function ", name(),
+                  " returned an incorrect number of gradients (expected ", num_results, ", got ", found.size(), ")");
       for (size_t k = 0; k < num_results; ++k) results[k] = found[k].leak();
       return 0;
     } catch (const std::exception& error) {

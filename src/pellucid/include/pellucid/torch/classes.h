@@ -20,7 +20,7 @@ struct Held {
 
 struct ClassRecord {
   PyObject* type;
-  std::string schema_name;                                            // "__torch__.torch.classes.my.Stack"
+  std::string schema_name;  // "__torch__.torch.classes.my.Stack"
   std::vector<std::pair<std::type_index, void* (*)(void*)>> bases;
 };
 inline std::unordered_map<std::type_index, ClassRecord>& classes() {

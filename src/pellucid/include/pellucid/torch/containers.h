@@ -75,7 +75,7 @@ class Dict {
   bool contains(const Key& key) const { return find(key) != end(); }
   const Item& at(const Key& key) const {
     const auto place = find(key);
-    if (place == end()) throw std::out_of_range("Argument passed to at() was not in the map.");
+    if (place == end()) throw std::out_of_range("Dict::at: there is no such key");
     return place->value();
   }
   std::pair<iterator, bool> insert(Key key, Item item) const {
@@ -190,11 +190,11 @@ class IValue {
     if (value) *this = IValue(*value);
   }
 
-#define PELLUCID_KIND(name, type)                                           \
-  bool is##name() const { return std::holds_alternative<type>(value_); }    \
-  const type& to##name() const {                                            \
-    TORCH_CHECK(is##name(), "Expected " #name " but got ", tagKind());      \
-    return std::get<type>(value_);                                          \
+#define PELLUCID_KIND(name, type)                                        \
+  bool is##name() const { return std::holds_alternative<type>(value_); } \
+  const type& to##name() const {                                         \
+    TORCH_CHECK(is##name(), "Expected " #name " but got ", tagKind());   \
+    return std::get<type>(value_);                                       \
   }
   PELLUCID_KIND(Tensor, at::Tensor)
   PELLUCID_KIND(Double, double)
@@ -204,7 +204,7 @@ class IValue {
   PELLUCID_KIND(Generator, at::Generator)
   PELLUCID_KIND(ComplexDouble, complex<double>)
 #undef PELLUCID_KIND
-#define PELLUCID_KIND(name, type)                                           \
+#define PELLUCID_KIND(name, type)                                                           \
   bool is##name##List() const { return std::holds_alternative<std::vector<type>>(value_); } \
   List<type> to##name##List() const { return List<type>(to##name##Vector()); }              \
   const std::vector<type>& to##name##Vector() const {                                       \
@@ -219,7 +219,7 @@ class IValue {
   bool isNone() const { return std::holds_alternative<std::monostate>(value_); }
   bool isString() const { return std::holds_alternative<std::string>(value_); }
   const std::string& toStringRef() const {
-    TORCH_CHECK(isString(), "Expected String but got ", tagKind());
+    TORCH_CHECK(isString(), "toStringRef: the value is a ", tagKind());
     return std::get<std::string>(value_);
   }
   std::string_view toStringView() const { return toStringRef(); }
@@ -248,8 +248,9 @@ class IValue {
     }
   }
   std::string tagKind() const {
-    constexpr const char* names[] = {"None",       "Tensor",   "Double",     "Int",        "Bool",   "String",    "IntList",
-                                     "DoubleList", "BoolList", "StringList", "TensorList", "Device", "Generator", "ComplexDouble"};
+    constexpr const char* names[] = {"None",       "Tensor",  "Double",     "Int",          "Bool",
+                                     "String",     "IntList", "DoubleList", "BoolList",     "StringList",
+                                     "TensorList", "Device",  "Generator",  "ComplexDouble"};
     return names[value_.index()];
   }
   template <class Visitor>
@@ -258,9 +259,9 @@ class IValue {
   }
 
  private:
-  std::variant<std::monostate, at::Tensor, double, int64_t, bool, std::string, std::vector<int64_t>, std::vector<double>,
-               std::vector<bool>, std::vector<std::string>, std::vector<at::Tensor>, c10::Device, at::Generator,
-               complex<double>>
+  std::variant<std::monostate, at::Tensor, double, int64_t, bool, std::string, std::vector<int64_t>,
+               std::vector<double>, std::vector<bool>, std::vector<std::string>, std::vector<at::Tensor>, c10::Device,
+               at::Generator, complex<double>>
       value_;
 };
 

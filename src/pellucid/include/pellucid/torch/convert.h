@@ -102,8 +102,7 @@ struct Convert<Tensor> {
   static std::string name() { return "Tensor"; }
   static Tensor from(PyObject* given) {
     TensorHandle* handle = nullptr;
-    if (given != Py_None && table().from_python(given, &handle))
-      throw pellucid::extension::Error(table().last_error());
+    if (given != Py_None && table().from_python(given, &handle)) throw pellucid::extension::Error(table().last_error());
     return Tensor::adopt(handle);
   }
   static PyObject* to(const Tensor& tensor) {
@@ -279,9 +278,7 @@ struct Convert<std::pair<A, B>> {
   static std::pair<A, B> from(PyObject* given) {
     return std::make_from_tuple<std::pair<A, B>>(Convert<std::tuple<A, B>>::from(given));
   }
-  static PyObject* to(const std::pair<A, B>& pair) {
-    return Convert<std::tuple<A, B>>::to({pair.first, pair.second});
-  }
+  static PyObject* to(const std::pair<A, B>& pair) { return Convert<std::tuple<A, B>>::to({pair.first, pair.second}); }
 };
 template <>
 struct Convert<c10::IValue> {
@@ -366,18 +363,14 @@ inline void raise_current() {
     PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::range_error& error) {
     PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
+  } catch (const std::exception& error) { PyErr_SetString(PyExc_RuntimeError, error.what()); }
 }
 
 template <class Body>
 PyObject* guarded(Body&& body) {
   try {
     return body();
-  } catch (...) {
-    raise_current();
-  }
+  } catch (...) { raise_current(); }
   return nullptr;
 }
 
@@ -467,9 +460,7 @@ Callable callable(Function function, std::vector<Parameter> parameters = {}) {
       } else {
         given = in_order(args, keywords, parameters, Called::count);
       }
-    } catch (const PythonError&) {
-      throw Mismatch();
-    }
+    } catch (const PythonError&) { throw Mismatch(); }
     return call_with<Scope>(function, Called(), given, std::make_index_sequence<Called::count>());
   };
 }
@@ -479,9 +470,7 @@ template <class Return, class... Arguments>
 std::string schema_of(Signature<Return, Arguments...>) {
   std::string text = "(";
   int number = 0;
-  ((text += (number ? ", " : "") + Convert<std::decay_t<Arguments>>::name() + " _" +
-            std::to_string(number),
-    ++number),
+  ((text += (number ? ", " : "") + Convert<std::decay_t<Arguments>>::name() + " _" + std::to_string(number), ++number),
    ...);
   if constexpr (std::is_void_v<Return>) return text + ") -> ()";
   else return text + ") -> " + Convert<std::decay_t<Return>>::name();

@@ -11,12 +11,12 @@ namespace c10 {
 
 // Keys by name, as the runtime has them: the enumerators of PyTorch that libraries name.
 enum class DispatchKey : uint8_t {
-#define PELLUCID_KEYS(key)                                                                                         \
-  key(Undefined) key(CPU) key(CUDA) key(XPU) key(MPS) key(Meta) key(PrivateUse1) key(PrivateUse2) key(PrivateUse3) \
-  key(QuantizedCPU) key(SparseCPU) key(BackendSelect) key(Python) key(ADInplaceOrView) key(Autograd)              \
-  key(AutogradOther) key(AutogradCPU) key(AutogradCUDA) key(AutogradPrivateUse1) key(Autocast) key(AutocastCPU)    \
-  key(AutocastCUDA) key(FuncTorchBatched) key(CatchAll) key(CompositeImplicitAutograd)                             \
-  key(CompositeExplicitAutograd)
+#define PELLUCID_KEYS(key)                                                                                          \
+  key(Undefined) key(CPU) key(CUDA) key(XPU) key(MPS) key(Meta) key(PrivateUse1) key(PrivateUse2) key(PrivateUse3)  \
+      key(QuantizedCPU) key(SparseCPU) key(BackendSelect) key(Python) key(ADInplaceOrView) key(Autograd)            \
+          key(AutogradOther) key(AutogradCPU) key(AutogradCUDA) key(AutogradPrivateUse1) key(Autocast)              \
+              key(AutocastCPU) key(AutocastCUDA) key(FuncTorchBatched) key(CatchAll) key(CompositeImplicitAutograd) \
+                  key(CompositeExplicitAutograd)
 #define PELLUCID_KEY(name) name,
   PELLUCID_KEYS(PELLUCID_KEY)
 #undef PELLUCID_KEY
@@ -127,8 +127,8 @@ class OperatorHandle {
     const pybind11::list given;
     for (const IValue& value : torch::jit::last(stack, count)) given.append(value);
     torch::jit::drop(stack, count);
-    const pybind11::object results = at::detail::object_from(
-        at::detail::call_helper("call_op", "(sO)", name_.c_str(), given.ptr()));
+    const pybind11::object results =
+        at::detail::object_from(at::detail::call_helper("call_op", "(sO)", name_.c_str(), given.ptr()));
     for (const pybind11::handle result : results) stack->push_back(result.cast<IValue>());
   }
   void callBoxed(torch::jit::Stack& stack) const { callBoxed(&stack); }
@@ -150,8 +150,8 @@ class Dispatcher {
   optional<OperatorHandle> findSchema(const OperatorName& name) const {
     const OperatorHandle found = findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
     const c10::detail::Lock lock;
-    const pybind11::object known = at::detail::object_from(
-        at::detail::call_helper("is_op", "(s)", found.text().c_str()));
+    const pybind11::object known =
+        at::detail::object_from(at::detail::call_helper("is_op", "(s)", found.text().c_str()));
     return known.cast<bool>() ? optional<OperatorHandle>(found) : nullopt;
   }
 };
@@ -160,7 +160,14 @@ class Dispatcher {
 
 namespace at {
 
-enum class Tag { pt2_compliant_tag, needs_fixed_stride_order, flexible_layout, nondeterministic_seeded, core, pointwise };
+enum class Tag {
+  pt2_compliant_tag,
+  needs_fixed_stride_order,
+  flexible_layout,
+  nondeterministic_seeded,
+  core,
+  pointwise
+};
 
 namespace autocast {
 
@@ -182,8 +189,7 @@ class CppFunction {
   using BoxedKernel = void(const c10::OperatorHandle&, jit::Stack*);
   using BoxedKernelWithKeys = void(const c10::OperatorHandle&, c10::DispatchKeySet, jit::Stack*);
   template <class Function, std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction>, int> = 0>
-  CppFunction(Function function)
-      : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
+  CppFunction(Function function) : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
   static CppFunction makeFallthrough() { return CppFunction(); }
   template <BoxedKernel* kernel>
   static CppFunction makeFromBoxedFunction() {
@@ -305,13 +311,13 @@ class class_ {
     return *this;
   }
   template <class Field, class Owner>
-  class_& def_readwrite(const char* name, Field Owner::*field) {
+  class_& def_readwrite(const char* name, Field Owner::* field) {
     return def_property(
         name, [field](const T& self) -> Field { return self.*field; },
         [field](T& self, const Field& value) { self.*field = value; });
   }
   template <class Field, class Owner>
-  class_& def_readonly(const char* name, Field Owner::*field) {
+  class_& def_readonly(const char* name, Field Owner::* field) {
     return def_property(name, [field](const T& self) -> Field { return self.*field; });
   }
   template <class Get, class Set>
@@ -345,7 +351,9 @@ class Library {
   Library& def(const std::string& schema, Function function) {
     return def(schema, CppFunction(std::move(function)));
   }
-  Library& impl(const std::string& name, CppFunction function) { return add(without_space(name), function, key_.c_str()); }
+  Library& impl(const std::string& name, CppFunction function) {
+    return add(without_space(name), function, key_.c_str());
+  }
   template <class Function>
   Library& impl(const std::string& name, Function function) {
     return impl(name, CppFunction(std::move(function)));
@@ -371,8 +379,7 @@ class Library {
   }
   Library& add(const std::string& name, const CppFunction& function, const char* key) {
     if (!function.key().empty()) key = function.key().c_str();
-    PyObject* const kernel =
-        function.is_fallthrough() ? Py_None : function.function(space_ + "::" + name);
+    PyObject* const kernel = function.is_fallthrough() ? Py_None : function.function(space_ + "::" + name);
     at::detail::call_helper("add_kernel", "(OsOs)", library_, name.c_str(), kernel, key);
     return *this;
   }
@@ -409,8 +416,7 @@ struct Registration {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    const at::detail::Owned parts[] = {at::detail::Owned(type), at::detail::Owned(value),
-                                       at::detail::Owned(traceback)};
+    const at::detail::Owned parts[] = {at::detail::Owned(type), at::detail::Owned(value), at::detail::Owned(traceback)};
     const at::detail::Owned module(PyImport_ImportModule("pellucid.utils._cpp.loading"));
     const at::detail::Owned done(module ? PyObject_CallMethod(module.get(), "note_failure", "O", value) : nullptr);
     if (!done) PyErr_Print();
@@ -422,10 +428,10 @@ struct Registration {
 
 #define PELLUCID_JOIN_(a, b) a##b
 #define PELLUCID_JOIN(a, b) PELLUCID_JOIN_(a, b)
-#define PELLUCID_LIBRARY_(space, kind, key, m, id)                                              \
-  static void PELLUCID_JOIN(pellucid_fill_, id)(torch::Library&);                               \
-  static const torch::detail::Registration PELLUCID_JOIN(pellucid_registration_, id)(           \
-      #space, kind, #key, &PELLUCID_JOIN(pellucid_fill_, id));                                  \
+#define PELLUCID_LIBRARY_(space, kind, key, m, id)                                    \
+  static void PELLUCID_JOIN(pellucid_fill_, id)(torch::Library&);                     \
+  static const torch::detail::Registration PELLUCID_JOIN(pellucid_registration_, id)( \
+      #space, kind, #key, &PELLUCID_JOIN(pellucid_fill_, id));                        \
   void PELLUCID_JOIN(pellucid_fill_, id)([[maybe_unused]] torch::Library & m)
 #define TORCH_LIBRARY(space, m) PELLUCID_LIBRARY_(space, "DEF", , m, __COUNTER__)
 #define TORCH_LIBRARY_FRAGMENT(space, m) PELLUCID_LIBRARY_(space, "FRAGMENT", , m, __COUNTER__)

@@ -157,11 +157,11 @@ class class_ {
     return *this;
   }
   template <class Field, class Owner, class... Given>
-  class_& def_readonly(const char* name, Field Owner::*field, const Given&...) {
+  class_& def_readonly(const char* name, Field Owner::* field, const Given&...) {
     return def_property_readonly(name, [field](const T& self) -> Field { return self.*field; });
   }
   template <class Field, class Owner, class... Given>
-  class_& def_readwrite(const char* name, Field Owner::*field, const Given&...) {
+  class_& def_readwrite(const char* name, Field Owner::* field, const Given&...) {
     return def_property(
         name, [field](const T& self) -> Field { return self.*field; },
         [field](T& self, const Field& value) { self.*field = value; });
@@ -240,11 +240,12 @@ namespace py = pybind11;
 
 #define PELLUCID_TEXT_(name) #name
 #define PELLUCID_TEXT(name) PELLUCID_TEXT_(name)
-#define PELLUCID_MODULE_(name, m)                                                                            \
-  static void pellucid_fill_##name(pybind11::module_&);                                                      \
-  extern "C" __attribute__((visibility("default"))) PyObject* PyInit_##name() {                              \
-    static PyModuleDef definition{PyModuleDef_HEAD_INIT, #name, nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr}; \
-    return pybind11::detail::make_module(&definition, pellucid_fill_##name);                                 \
-  }                                                                                                          \
+#define PELLUCID_MODULE_(name, m)                                                                \
+  static void pellucid_fill_##name(pybind11::module_&);                                          \
+  extern "C" __attribute__((visibility("default"))) PyObject* PyInit_##name() {                  \
+    static PyModuleDef definition{                                                               \
+        PyModuleDef_HEAD_INIT, #name, nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr}; \
+    return pybind11::detail::make_module(&definition, pellucid_fill_##name);                     \
+  }                                                                                              \
   void pellucid_fill_##name([[maybe_unused]] pybind11::module_& m)
 #define PYBIND11_MODULE(name, m) PELLUCID_MODULE_(name, m)

@@ -68,24 +68,24 @@ using Half = Reduced<detail::HalfFormat>;
 using BFloat16 = Reduced<detail::BFloat16Format>;
 
 // Beside another half or an integer the result is a half, beside a float or double it is theirs.
-#define PELLUCID_REDUCED(sign)                                                                    \
-  template <class F>                                                                              \
-  Reduced<F> operator sign(Reduced<F> a, Reduced<F> b) {                                          \
-    return static_cast<float>(a) sign static_cast<float>(b);                                      \
-  }                                                                                               \
-  template <class F, class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>                 \
-  auto operator sign(Reduced<F> a, T b) {                                                         \
-    if constexpr (std::is_integral_v<T>) return a sign Reduced<F>(static_cast<float>(b));         \
-    else return static_cast<float>(a) sign b;                                                     \
-  }                                                                                               \
-  template <class F, class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>                 \
-  auto operator sign(T a, Reduced<F> b) {                                                         \
-    if constexpr (std::is_integral_v<T>) return Reduced<F>(static_cast<float>(a)) sign b;         \
-    else return a sign static_cast<float>(b);                                                     \
-  }                                                                                               \
-  template <class F, class T>                                                                     \
-  Reduced<F>& operator sign##=(Reduced<F>& a, T b) {                                              \
-    return a = Reduced<F>(static_cast<float>(a) sign static_cast<float>(b));                      \
+#define PELLUCID_REDUCED(sign)                                                            \
+  template <class F>                                                                      \
+  Reduced<F> operator sign(Reduced<F> a, Reduced<F> b) {                                  \
+    return static_cast<float>(a) sign static_cast<float>(b);                              \
+  }                                                                                       \
+  template <class F, class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>         \
+  auto operator sign(Reduced<F> a, T b) {                                                 \
+    if constexpr (std::is_integral_v<T>) return a sign Reduced<F>(static_cast<float>(b)); \
+    else return static_cast<float>(a) sign b;                                             \
+  }                                                                                       \
+  template <class F, class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>         \
+  auto operator sign(T a, Reduced<F> b) {                                                 \
+    if constexpr (std::is_integral_v<T>) return Reduced<F>(static_cast<float>(a)) sign b; \
+    else return a sign static_cast<float>(b);                                             \
+  }                                                                                       \
+  template <class F, class T>                                                             \
+  Reduced<F>& operator sign## = (Reduced<F> & a, T b) {                                   \
+    return a = Reduced<F>(static_cast<float>(a) sign static_cast<float>(b));              \
   }
 PELLUCID_REDUCED(+)
 PELLUCID_REDUCED(-)
@@ -161,18 +161,30 @@ class numeric_limits<c10::Reduced<Format>> {
 };
 
 template <class T>
-T real(const c10::complex<T>& z) { return z.real(); }
+T real(const c10::complex<T>& z) {
+  return z.real();
+}
 template <class T>
-T imag(const c10::complex<T>& z) { return z.imag(); }
+T imag(const c10::complex<T>& z) {
+  return z.imag();
+}
 template <class T>
-T abs(const c10::complex<T>& z) { return abs(std::complex<T>(z)); }
+T abs(const c10::complex<T>& z) {
+  return abs(std::complex<T>(z));
+}
 template <class T>
-T arg(const c10::complex<T>& z) { return arg(std::complex<T>(z)); }
+T arg(const c10::complex<T>& z) {
+  return arg(std::complex<T>(z));
+}
 template <class T>
-T norm(const c10::complex<T>& z) { return norm(std::complex<T>(z)); }
-#define PELLUCID_COMPLEX(name)                                            \
-  template <class T>                                                      \
-  c10::complex<T> name(const c10::complex<T>& z) { return name(std::complex<T>(z)); }
+T norm(const c10::complex<T>& z) {
+  return norm(std::complex<T>(z));
+}
+#define PELLUCID_COMPLEX(name)                     \
+  template <class T>                               \
+  c10::complex<T> name(const c10::complex<T>& z) { \
+    return name(std::complex<T>(z));               \
+  }
 PELLUCID_COMPLEX(conj)
 PELLUCID_COMPLEX(exp)
 PELLUCID_COMPLEX(log)

@@ -10,9 +10,9 @@ using at::detail::owned;
 using ssize_t = Py_ssize_t;
 
 class error_already_set : public at::detail::PythonError {};
-#define PELLUCID_ERROR(name, base, python)                    \
-  struct name : c10::base {                                   \
-    using base::base;                                         \
+#define PELLUCID_ERROR(name, base, python)                     \
+  struct name : c10::base {                                    \
+    using base::base;                                          \
     PyObject* type() const override { return PyExc_##python; } \
   };
 PELLUCID_ERROR(value_error, Error, ValueError)
@@ -163,9 +163,9 @@ class handle::iterator {
 inline handle::iterator handle::begin() const { return iterator(object::steal(PyObject_GetIter(object_))); }
 inline handle::iterator handle::end() const { return {}; }
 
-#define PELLUCID_OBJECT(name, check, made)                                                           \
+#define PELLUCID_OBJECT(name, check, made)                                                             \
   name(const object& given) : object(check(given.ptr()) ? given : object::steal(made(given.ptr()))) {} \
-  name(const Accessor& given) : name(object(given)) {}                                               \
+  name(const Accessor& given) : name(object(given)) {}                                                 \
   static bool fits(PyObject* given) { return check(given); }
 
 class none : public object {

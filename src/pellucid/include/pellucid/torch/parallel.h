@@ -1,7 +1,7 @@
 // at::parallel_for: a range in blocks, on the threads of the process.
 //
-// The blocks depend on the range and the grain alone, and are at most 64. Bodies run without the interpreter lock; ops that they call take
-// it. A nested call runs in the calling thread.
+// The blocks depend on the range and the grain alone, and are at most 64. Bodies run without the interpreter lock; ops
+// that they call take it. A nested call runs in the calling thread.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,7 @@ inline int& parallel_depth() {
   return depth;
 }
 
-inline int64_t block_size(int64_t count, int64_t grain) {
-  return std::max<int64_t>({grain, (count + 63) / 64, 1});
-}
+inline int64_t block_size(int64_t count, int64_t grain) { return std::max<int64_t>({grain, (count + 63) / 64, 1}); }
 
 // Gives up the interpreter lock, if this thread has it.
 class Unlocked {

@@ -44,7 +44,7 @@ class CPUGeneratorImpl {
 
 template <class Implementation>
 Implementation* check_generator(const optional<Generator>& generator) {
-  TORCH_CHECK(generator.has_value() && generator->defined(), "Expected Generator but received nullopt");
+  TORCH_CHECK(generator.has_value() && generator->defined(), "check_generator: there is no generator");
   return Implementation::of(*generator);
 }
 template <class Implementation>

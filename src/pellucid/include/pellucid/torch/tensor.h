@@ -204,22 +204,22 @@ class Tensor {
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
-    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "an accessor of ", N, " dims for a tensor of ", dim());
     TORCH_CHECK(numel() < (int64_t{1} << 31), "packed_accessor32: the tensor has ", numel(), " elements");
     return {data_ptr<T>(), sizes(), strides()};
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
   PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
-    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "an accessor of ", N, " dims for a tensor of ", dim());
     return {data_ptr<T>(), sizes(), strides()};
   }
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const {
-    TORCH_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N, " dims but tensor has ", dim());
+    TORCH_CHECK(dim() == static_cast<int64_t>(N), "an accessor of ", N, " dims for a tensor of ", dim());
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   Scalar item() const {
-    TORCH_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+    TORCH_CHECK(numel() == 1, "item(): the tensor has ", numel(), " elements, not one");
     const ScalarType type = scalar_type();
     const ScalarType wide = isComplexType(type) ? kComplexDouble : is_floating(type) ? kDouble : kLong;
     const Tensor value = detail::call<Tensor>("aten::_to_copy", detail::pack(*this), detail::pack(wide));
@@ -355,8 +355,8 @@ inline Tensor with_options(Tensor made, const TensorOptions& options) {
 
 #include "pellucid_functions.h"
 
-#define PELLUCID_OPERATOR(sign, method)                                                         \
-  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return a.method(b); }         \
+#define PELLUCID_OPERATOR(sign, method)                                                 \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return a.method(b); } \
   inline Tensor operator sign(const Tensor& a, const Scalar& b) { return a.method(b); }
 PELLUCID_OPERATOR(+, add)
 PELLUCID_OPERATOR(-, sub)

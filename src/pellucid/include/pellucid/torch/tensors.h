@@ -65,7 +65,7 @@ inline Indexed indexed(const Tensor& tensor, ArrayRef<indexing::TensorIndex> giv
   for (const auto& each : given)
     if (each.kind == Kind::Integer || each.kind == Kind::Slice) ++taken;
     else if (each.kind == Kind::Tensor) taken += each.tensor.scalar_type() == kBool ? each.tensor.dim() : 1;
-  TORCH_CHECK_INDEX(taken <= tensor.dim(), "too many indices for tensor of dimension ", tensor.dim());
+  TORCH_CHECK_INDEX(taken <= tensor.dim(), "index: more indices than the dims of the tensor, ", tensor.dim());
   Indexed found{tensor, {}};
   int64_t dim = 0;
   const auto place = [&](const Tensor& index) {
@@ -146,10 +146,8 @@ class Numbers {
       sizes.insert(sizes.end(), each.sizes.begin(), each.sizes.end());
     }
     TORCH_CHECK(std::equal(each.sizes.begin(), each.sizes.end(), sizes.begin() + 1, sizes.end()),
-                "Expected all sub-lists to have sizes: ", IntArrayRef(sizes).slice(1), " but got ",
-                IntArrayRef(each.sizes));
-    TORCH_CHECK(each.type == type, "Expected all elements of the tensor to have the same scalar type: ", type,
-                ", but got element of scalar type: ", each.type);
+                "tensor: lists of the sizes ", IntArrayRef(sizes).slice(1), " and ", IntArrayRef(each.sizes));
+    TORCH_CHECK(each.type == type, "tensor: elements of the types ", type, " and ", each.type);
     values.insert(values.end(), each.values.begin(), each.values.end());
   }
 };
@@ -170,7 +168,8 @@ inline Tensor tensor(const detail::Numbers& numbers, const TensorOptions& option
   if (isComplexType(numbers.type)) made = detail::filled<c10::complex<double>>(numbers, kComplexDouble);
   else if (is_floating(numbers.type)) made = detail::filled<double>(numbers, kDouble);
   else made = detail::filled<int64_t>(numbers, kLong);
-  return detail::with_options(made.to(TensorOptions(options).dtype(options.dtype_opt().value_or(numbers.type))), options);
+  return detail::with_options(made.to(TensorOptions(options).dtype(options.dtype_opt().value_or(numbers.type))),
+                              options);
 }
 inline Tensor tensor(std::initializer_list<detail::Numbers> list, const TensorOptions& options = {}) {
   return tensor(detail::Numbers(list), options);
@@ -237,20 +236,18 @@ inline std::ostream& operator<<(std::ostream& out, const TensorArg& given) {
   return out << "argument #" << given.pos << " '" << given.name << "'";
 }
 inline void checkSameType(CheckedFrom function, const TensorArg& a, const TensorArg& b) {
-  TORCH_CHECK(a->scalar_type() == b->scalar_type(), "Expected tensor for ", a, " to have the same type as tensor for ",
-              b, "; but type ", a->scalar_type(), " does not equal ", b->scalar_type(),
-              " (while checking arguments for ", function, ")");
+  TORCH_CHECK(a->scalar_type() == b->scalar_type(), function, ": ", a, " and ", b, " have the types ", a->scalar_type(),
+              " and ", b->scalar_type());
 }
 inline void checkAllSameType(CheckedFrom function, ArrayRef<TensorArg> given) {
   for (size_t k = 1; k < given.size(); ++k) checkSameType(function, given[0], given[k]);
 }
 inline void checkSameSize(CheckedFrom function, const TensorArg& a, const TensorArg& b) {
-  TORCH_CHECK(a->sizes() == b->sizes(), "Expected tensor for ", a, " to have same size as tensor for ", b, "; but ",
-              a->sizes(), " does not equal ", b->sizes(), " (while checking arguments for ", function, ")");
+  TORCH_CHECK(a->sizes() == b->sizes(), function, ": ", a, " and ", b, " have the sizes ", a->sizes(), " and ",
+              b->sizes());
 }
 inline void checkDim(CheckedFrom function, const TensorArg& given, int64_t dims) {
-  TORCH_CHECK(given->dim() == dims, "Expected ", dims, "-dimensional tensor, but got ", given->dim(),
-              "-dimensional tensor for ", given, " (while checking arguments for ", function, ")");
+  TORCH_CHECK(given->dim() == dims, function, ": ", given, " has ", given->dim(), " dims, not ", dims);
 }
 
 }  // namespace at

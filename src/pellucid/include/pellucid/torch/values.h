@@ -21,11 +21,11 @@ namespace c10 {
 
 using pellucid::extension::GeneratorHandle;
 using pellucid::extension::TensorHandle;
+using std::in_place;
+using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
 using std::optional;
-using std::in_place;
-using std::make_optional;
 using std::string_view;
 
 // RuntimeError in Python; its subclasses name their types.
@@ -35,11 +35,11 @@ class Error : public std::runtime_error {
   const char* msg() const { return what(); }
   virtual PyObject* type() const { return PyExc_RuntimeError; }
 };
-#define PELLUCID_ERROR(name, python)                              \
-  class name : public Error {                                     \
-   public:                                                        \
-    using Error::Error;                                           \
-    PyObject* type() const override { return PyExc_##python; }    \
+#define PELLUCID_ERROR(name, python)                           \
+  class name : public Error {                                  \
+   public:                                                     \
+    using Error::Error;                                        \
+    PyObject* type() const override { return PyExc_##python; } \
   };
 PELLUCID_ERROR(IndexError, IndexError)
 PELLUCID_ERROR(ValueError, ValueError)
@@ -99,12 +99,12 @@ inline void warn(const std::string& message) {
 
 }  // namespace detail
 
-#define PELLUCID_CHECK(kind, condition, ...)                                                                 \
-  do {                                                                                                       \
-    if (!(condition))                                                                                        \
-      throw ::c10::kind(::c10::detail::text(__VA_ARGS__).empty()                                          \
-                            ? std::string("Expected " #condition " to be true, but got false.")              \
-                            : ::c10::detail::text(__VA_ARGS__));                                          \
+#define PELLUCID_CHECK(kind, condition, ...)                                                    \
+  do {                                                                                          \
+    if (!(condition))                                                                           \
+      throw ::c10::kind(::c10::detail::text(__VA_ARGS__).empty()                                \
+                            ? std::string("Expected " #condition " to be true, but got false.") \
+                            : ::c10::detail::text(__VA_ARGS__));                                \
   } while (false)
 #define TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)
 #define STD_TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)
@@ -126,12 +126,10 @@ inline void warn(const std::string& message) {
 #define C10_LIKELY(condition) (__builtin_expect(static_cast<bool>(condition), 1))
 #define C10_UNLIKELY(condition) (__builtin_expect(static_cast<bool>(condition), 0))
 #define TORCH_WARN(...) ::c10::detail::warn(::c10::detail::text(__VA_ARGS__))
-#define TORCH_WARN_ONCE(...)                                                                     \
-  do {                                                                                           \
-    [[maybe_unused]] static const bool pellucid_warned = (TORCH_WARN(__VA_ARGS__), true);        \
-  } while (false)
+#define TORCH_WARN_ONCE(...) \
+  do { [[maybe_unused]] static const bool pellucid_warned = (TORCH_WARN(__VA_ARGS__), true); } while (false)
 #define PELLUCID_COMPARE(a, sign, b) \
-  TORCH_CHECK((a) sign (b), "Check failed: " #a " " #sign " " #b " (", (a), " vs. ", (b), "). ")
+  TORCH_CHECK((a)sign(b), "Check failed: " #a " " #sign " " #b " (", (a), " vs. ", (b), "). ")
 #define TORCH_CHECK_EQ(a, b) PELLUCID_COMPARE(a, ==, b)
 #define TORCH_CHECK_NE(a, b) PELLUCID_COMPARE(a, !=, b)
 #define TORCH_CHECK_LT(a, b) PELLUCID_COMPARE(a, <, b)
@@ -362,7 +360,9 @@ class TensorOptions {
   TensorOptions device(DeviceType type, int index = -1) const { return device(Device(type, index)); }
   TensorOptions layout(Layout layout) const { return changed(&TensorOptions::layout_, optional<Layout>(layout)); }
   TensorOptions requires_grad(bool value) const { return changed(&TensorOptions::requires_grad_, value); }
-  TensorOptions pinned_memory(bool value = true) const { return changed(&TensorOptions::pinned_, optional<bool>(value)); }
+  TensorOptions pinned_memory(bool value = true) const {
+    return changed(&TensorOptions::pinned_, optional<bool>(value));
+  }
   bool requires_grad() const { return requires_grad_; }
   ScalarType dtype() const { return dtype_.value_or(ScalarType::Float); }
   Device device() const { return device_.value_or(Device(kCPU)); }
@@ -374,7 +374,7 @@ class TensorOptions {
 
  private:
   template <class Field>
-  TensorOptions changed(Field TensorOptions::*field, Field value) const {
+  TensorOptions changed(Field TensorOptions::* field, Field value) const {
     TensorOptions made = *this;
     made.*field = value;
     return made;

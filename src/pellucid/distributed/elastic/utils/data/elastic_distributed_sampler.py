@@ -27,8 +27,7 @@ class ElasticDistributedSampler(DistributedSampler):
         super().__init__(dataset, num_replicas, rank)
         if start_index >= len(dataset):
             raise ValueError(
-                f"Start index {start_index} should be less than dataset size "
-                f"{len(dataset)}"
+                f"start_index={start_index} is beyond the {len(dataset)} samples"
             )
         self.start_index = start_index
         self.num_samples = math.ceil((len(dataset) - start_index) / self.num_replicas)
