@@ -396,7 +396,7 @@ def rank_names_the_dims_of_data(rank, size):
             found = getattr(model, name).grad.full_tensor()
             torch.testing.assert_close(found, parameter.grad)
     plain, names = nn.Linear(4, 4), DataParallelMeshDims(shard="fsdp")
-    with pytest.raises(ValueError, match="all parameters must be DTensors on the mesh"):
+    with pytest.raises(ValueError, match="parameters are DTensors on the mesh"):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
     with pytest.raises(ValueError, match=r"'x' not found in mesh.mesh_dim_names"):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard="x"))
