@@ -400,7 +400,7 @@ def rank_names_the_dims_of_data(rank, size):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
     with pytest.raises(ValueError, match="none named 'x'"):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard="x"))
-    with pytest.raises(ValueError, match="must have mesh_dim_names"):
+    with pytest.raises(ValueError, match="needs a mesh whose dims have names"):
         fully_shard(plain, dp_mesh_dims=names)
     with pytest.raises(ValueError, match="replicates alone: use"):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(None, "dp"))
@@ -412,7 +412,7 @@ def rank_names_the_dims_of_data(rank, size):
 
 def test_dims_of_data_are_named_in_a_mesh_of_everything(tmp_path):
     run_ranks(rank_names_the_dims_of_data, 4, tmp_path)
-    with pytest.raises(ValueError, match="At least one of shard or replicate"):
+    with pytest.raises(ValueError, match="give shard, replicate, or both"):
         DataParallelMeshDims()
     with pytest.raises(ValueError, match=r"both name the dims \['dp'\]"):
         DataParallelMeshDims(shard=("fsdp", "dp"), replicate="dp")
