@@ -1,9 +1,18 @@
 """Runs a function in several processes that form a group, and processes in general.
 After LIMIT seconds, processes that still run are aborted with their descendants and
 print the stacks of their threads.
+
+Ranks are forked from a process that has imported what they use, unless a test gives
+them an environment of their own.
 """
 
+import atexit
 import contextlib
+import datetime
+import faulthandler
+import functools
+import importlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,19 +25,47 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 150  # seconds: a loaded machine of two cores
 PATIENCE = 30  # seconds for the others, once a process has failed
 
+USED = (
+    "pellucid.distributed.checkpoint",
+    "pellucid.distributed.fsdp",
+    "pellucid.distributed.tensor.parallel",
+    "pytest",
+)
+
+# A rank in a process of its own.
 PROGRAM = """
 import sys
-module, function, store, rank, size = sys.argv[1:6]
-import importlib, datetime
-import pellucid.distributed as dist
-called = getattr(importlib.import_module(module), function)
-rank, size = int(rank), int(size)
-store = dist.FileStore(store, -1)
-limit = datetime.timedelta(seconds=60)
-dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
-called(rank, size)
-dist.destroy_process_group()
+from tests.distributed.ranks import run_rank
+run_rank(*sys.argv[1:4], *map(int, sys.argv[4:6]))
 """
+
+
+def run_rank(module, function, store, rank, size):
+    """Joins the group, calls the function and leaves the group."""
+    import pellucid.distributed as dist
+
+    called = getattr(importlib.import_module(module), function)
+    store = dist.FileStore(store, -1)
+    limit = datetime.timedelta(seconds=60)
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=size, timeout=limit
+    )
+    called(rank, size)
+    dist.destroy_process_group()
+
+
+@functools.cache
+def _forks():
+    """Forks from a process without threads that has imported Pellucid, and its
+    environment.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*USED])
+    return context, _environment()
+
+
+def _environment():
+    return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
 
 
 def has_gloo():
@@ -88,6 +125,56 @@ class Started:
         self.kill()
         self._out.close()
         self._err.close()
+
+
+class Forked:
+    """A rank like a ``Started`` one, forked."""
+
+    def __init__(self, arguments):
+        context, _ = _forks()
+        self._out = tempfile.NamedTemporaryFile("w+", errors="replace")  # noqa: SIM115
+        given = (self._out.name, *arguments)
+        self._process = context.Process(target=_forked_rank, args=given)
+        self._process.start()
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self):
+        """The exit code; None while it runs."""
+        return self._process.exitcode
+
+    abort = Started.abort
+
+    def kill(self):
+        """Kills it and the rest of its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.join()
+
+    def outputs(self):
+        """Its output."""
+        return [_text(self._out)]
+
+    def close(self):
+        """Kills it and closes its file."""
+        self.kill()
+        self._process.close()
+        self._out.close()
+
+
+def _forked_rank(output, *arguments):
+    os.setsid()
+    os.chdir(ROOT)
+    file = os.open(output, os.O_WRONLY | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    os.close(file)
+    faulthandler.enable()
+    try:
+        run_rank(*arguments)
+    finally:
+        atexit._run_exitfuncs()
 
 
 def _text(file):
@@ -151,10 +238,14 @@ def run_all(commands, killed=(), **environment):
     """The outputs of commands that run together; all must succeed except those
     ``killed``, and leave no shared memory.
     """
+    return _run_together(lambda each: Started(each, **environment), commands, killed)
+
+
+def _run_together(start, calls, killed):
     started = []
     try:
-        for command in commands:
-            started.append(Started(command, **environment))
+        for call in calls:
+            started.append(start(call))
         late = wait_for_all(started)
         outputs = [process.outputs()[0] for process in started]
         shown = "\n".join(f"rank {r}: {text}" for r, text in enumerate(outputs))
@@ -174,9 +265,11 @@ def run_ranks(function, size, folder, *, killed=(), **environment):
     """The outputs of the ranks of ``function(rank, size)``; all must succeed except
     those ``killed``.
     """
-    arguments = function.__module__, function.__name__, str(folder / "store")
-    program = sys.executable, "-c", PROGRAM, *arguments
-    commands = [[*program, str(rank), str(size)] for rank in range(size)]
+    named = function.__module__, function.__name__, str(folder / "store")
+    ranks = [(*named, rank, size) for rank in range(size)]
+    if not environment and _forks()[1] == _environment():
+        return _run_together(Forked, ranks, killed)
+    commands = [[sys.executable, "-c", PROGRAM, *map(str, rank)] for rank in ranks]
     return run_all(commands, killed, **environment)
 
 
