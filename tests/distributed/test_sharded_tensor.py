@@ -298,7 +298,7 @@ def rank_optimizes(model, rank):
         ChunkShardingSpec(0, list(PLACES)), 4, requires_grad=True
     )
     named = dict(named_params_with_sharded_tensor(model))
-    assert list(named)[0] == "extra" and "0.weight" in named
+    assert next(iter(named)) == "extra" and "0.weight" in named
     optimizer = ShardedOptimizer(named, torch.optim.SGD, lr=0.5)
     local = model.extra.local_tensor()
     for _ in range(2):
