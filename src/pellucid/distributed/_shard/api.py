@@ -110,7 +110,7 @@ def _check_plan(plan: ShardingPlan) -> None:
 
 
 def _reshard_output(module: nn.Module, resharding_spec: ShardingSpec) -> nn.Module:
-    """Cuts the module's outputs anew."""
+    """Makes the module return its outputs cut by a spec."""
 
     def cut(module: nn.Module, inputs: Any, output: Any) -> Any:
         is_sharded = isinstance(output, ShardedTensor)
