@@ -130,6 +130,8 @@ uint64_t start_session(uint32_t what) {
   if (all.sessions.empty()) clear_lists(all);
   const uint64_t number = ++all.last_session;
   all.sessions[number] = {what, read_clocks()};
+  // What this thread notes next gets this time, not that of an event before the session, which is not part of it.
+  if (own) own->last_tick = all.sessions[number].begin.ticks;
   publish(all);
   return number;
 }

@@ -369,3 +369,17 @@ def test_hooks_see_the_gradients_of_inputs() -> None:
     result.sum().backward()
     assert seen == [(2, 1)]
     assert x.grad.tolist() == [2, 0] and y.grad.tolist() == [0, 2]
+
+
+def test_hooks_of_several_gradients_keep_none_of_them() -> None:
+    x = torch.ones(3, requires_grad=True)
+    first = x * 2
+    second = first.exp()
+    kept: list[Any] = []
+    alive: list[bool] = []
+    graph.register_multi_grad_hook(
+        [second], lambda found: kept.append(weakref.ref(found[0]))
+    )
+    x.register_hook(lambda _: alive.append(kept[0]() is not None))
+    second.sin().sum().backward()
+    assert alive == [False]

@@ -12,7 +12,10 @@ from pellucid.distributed._composable import (
     checkpoint,
     contract,
     replicate,
+    replicate_with_fsdp,
 )
+from pellucid.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from pellucid.distributed.tensor import Replicate
 from tests.distributed.ranks import run_ranks
 
 
@@ -41,8 +44,42 @@ def rank_replicates(rank, size):
         replicate(model)
 
 
-def test_gradients_are_averaged_without_a_wrapper(tmp_path):
-    run_ranks(rank_replicates, 2, tmp_path)
+def rank_replicates_as_fsdp(rank, size):
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(1))
+    expected, model = network(), network()
+    for part in (model[0], model):
+        assert replicate_with_fsdp.replicate(part) is part
+    assert type(model).__name__ == "ReplicateSequential"
+    assert isinstance(model[0], replicate_with_fsdp.ReplicateModule)
+    optimizers = [torch.optim.SGD(m.parameters(), 0.1) for m in (expected, model)]
+    for inputs, module, optimizer in zip(
+        (x, x.chunk(size)[rank]), (expected, model), optimizers, strict=True
+    ):
+        for _ in range(2):
+            optimizer.zero_grad()
+            module(inputs).pow(2).mean().backward()
+            optimizer.step()
+    for own, whole in zip(model.parameters(), expected.parameters(), strict=True):
+        assert own.placements == own.grad.placements == (Replicate(),)
+        torch.testing.assert_close(own.to_local(), whole)
+    optimizers[1].zero_grad()
+    model.set_requires_gradient_sync(False)
+    model(x.chunk(size)[rank]).sum().backward()
+    assert all(p.grad is None for p in model.parameters())
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    half = replicate_with_fsdp.replicate(network(), mp_policy=policy)
+    assert half(x).dtype == torch.bfloat16
+    with pytest.raises(AssertionError, match="only be applied to a module once"):
+        replicate_with_fsdp.replicate(half)
+    sharded = fully_shard(network())
+    assert isinstance(sharded, FSDPModule)
+    with pytest.raises(RuntimeError, match="fully_shard shards this module"):
+        replicate_with_fsdp.replicate(sharded)
+
+
+@pytest.mark.parametrize("function", [rank_replicates, rank_replicates_as_fsdp])
+def test_gradients_are_averaged_without_a_wrapper(function, tmp_path):
+    run_ranks(function, 2, tmp_path)
 
 
 def test_activations_are_computed_again():

@@ -20,10 +20,10 @@ RECORDS = {"TORCH_FR_BUFFER_SIZE": "6"}
 
 
 def rank_is_recorded(rank, size):
-    x = torch.ones(4)
+    x = torch.ones(2, 2)
     dist.all_reduce(x)  # forgotten: six later calls follow
-    dist.all_gather_into_tensor(torch.empty(8), x)
-    work = dist.reduce_scatter_tensor(torch.empty(2), x, async_op=True)
+    dist.all_gather_into_tensor(torch.empty(4, 2), x)
+    work = dist.reduce_scatter_tensor(torch.empty(1, 2), x, async_op=True)
     work.wait()
     pair = dist.new_group([0, 1], group_desc="pair")
     dist.broadcast(x.int(), 0, group=pair)
@@ -37,13 +37,14 @@ def rank_is_recorded(rank, size):
     assert len(found["entries"]) <= 6
     names = {entry["profiling_name"]: entry for entry in found["entries"]}
     gathered, scattered = names["gloo:all_gather"], names["gloo:reduce_scatter"]
-    assert (gathered["input_sizes"], gathered["output_sizes"]) == ([[4]], [[8]])
-    assert (scattered["input_sizes"], scattered["output_sizes"]) == ([[4]], [[2]])
+    assert (gathered["input_sizes"], gathered["output_sizes"]) == ([[2, 2]], [[4, 2]])
+    assert (scattered["input_sizes"], scattered["output_sizes"]) == ([[2, 2]], [[1, 2]])
     assert gathered["collective_seq_id"] + 1 == scattered["collective_seq_id"]
     assert names["gloo:broadcast"]["process_group"] == ("1", "pair")
     assert names["gloo:broadcast"]["input_dtypes"] == ["Int"]
     message = names["gloo:send 0->1" if rank == 0 else "gloo:recv 1<-0"]
     assert message["is_p2p"] and message["p2p_seq_id"] == 1
+    assert message["input_sizes"] == message["output_sizes"] == [[2, 2]]
     assert {entry["state"] for entry in found["entries"]} == {"completed"}
     frame = gathered["frames"][0]
     assert frame["name"] == "rank_is_recorded" and frame["filename"] == __file__
@@ -54,6 +55,36 @@ def rank_is_recorded(rank, size):
     assert status["last_completed_collective"] == status["last_started_collective"]
     assert json.loads(c10d._dump_fr_trace_json(onlyActive=True))["entries"] == []
     assert json.loads(c10d._dump_nccl_trace_json())["entries"][0]["frames"] == []
+
+
+def rank_records_shapes(rank, size):
+    """As PyTorch's: what is gathered or scattered is one tensor with a dim of ranks."""
+    x, single = torch.ones(2, 3), torch.ones(())
+    rows = [torch.empty(2, 3) for _ in range(size)]
+    is_root = rank == 0
+    dist.all_reduce(single)
+    dist.all_gather(rows, x)
+    dist.gather(x, rows if is_root else None)
+    dist.scatter(x, rows if is_root else None)
+    dist.reduce_scatter(x, rows)
+    dist.all_to_all(rows, [x, x])
+    dist.all_to_all_single(torch.empty(2, 3), x)
+    entries = json.loads(c10d._dump_fr_trace_json())["entries"]
+    one, both, stacked = [[2, 3]], [[2, 3], [2, 3]], [[2, 2, 3]]
+    found = [
+        (entry["profiling_name"], entry["input_sizes"], entry["output_sizes"])
+        for entry in entries
+    ]
+    assert found == [
+        ("gloo:all_reduce", [[]], [[]]),
+        ("gloo:all_gather", one, stacked),
+        ("gloo:gather", one, stacked if is_root else []),
+        ("gloo:scatter", stacked if is_root else [], one),
+        ("gloo:reduce_scatter", stacked, one),
+        ("gloo:all_to_all", both, both),
+        ("gloo:all_to_all", one, one),
+    ]
+    assert entries[-2]["output_dtypes"] == ["Float"] * 2
 
 
 def rank_differs(rank, size):
@@ -126,6 +157,10 @@ def rank_waits_unrecorded(rank, size):
 def test_the_last_calls_are_dumped_in_pytorchs_format(transport, tmp_path):
     environment = {**RECORDS, "PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_is_recorded, 2, tmp_path, **environment)
+
+
+def test_dumps_have_the_shapes_of_the_programs_tensors(tmp_path):
+    run_ranks(rank_records_shapes, 2, tmp_path, TORCH_FR_BUFFER_SIZE="20")
 
 
 def test_without_a_buffer_the_current_call_is_dumped(tmp_path):

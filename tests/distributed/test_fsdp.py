@@ -8,6 +8,7 @@ import pytest
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid import nn
+from pellucid.distributed._composable.replicate_with_fsdp import replicate
 from pellucid.distributed.device_mesh import init_device_mesh
 from pellucid.distributed.fsdp import (
     DataParallelMeshDims,
@@ -372,9 +373,11 @@ def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
 
 def rank_names_the_dims_of_data(rank, size):
     mesh = init_device_mesh("cpu", (1, 2, 2), mesh_dim_names=("dp", "fsdp", "tp"))
+    joint = "dp", "fsdp"
     for dims, split in (
         (DataParallelMeshDims(shard="fsdp", replicate="dp"), ["tp", "dp", "fsdp"]),
-        (DataParallelMeshDims(shard=("dp", "fsdp")), ["tp", "dp_fsdp"]),
+        (DataParallelMeshDims(shard=joint), ["tp", "dp_fsdp"]),
+        (DataParallelMeshDims(replicate=joint), ["tp", "dp_fsdp"]),
     ):
         torch.manual_seed(0)
         whole = nn.Linear(4, 6)
@@ -383,12 +386,14 @@ def rank_names_the_dims_of_data(rank, size):
             placed = [Replicate(), Replicate(), Shard(0)]
             parts = distribute_tensor(parameter.detach(), mesh, placed)
             setattr(model, name, nn.Parameter(parts))
-        fully_shard(model, mesh=mesh, dp_mesh_dims=dims)
+        apply = fully_shard if dims.shard or rank % 2 else replicate
+        apply(model, mesh=mesh, dp_mesh_dims=dims)
         spec = model.weight._spec
         assert list(spec.mesh.mesh_dim_names) == split
-        assert spec.placements[0] == spec.placements[-1] == Shard(0)
-        x = torch.randn(4, 4)
-        own = distribute_tensor(x, mesh["tp"], [Replicate()])
+        assert spec.placements[0] == Shard(0)
+        assert spec.placements[-1] == (Shard(0) if dims.shard else Replicate())
+        x, part = torch.randn(4, 4), rank // 2
+        own = distribute_tensor(x.chunk(2)[part], mesh["tp"], [Replicate()])
         loss = model(own).pow(2).mean()
         loss.backward()
         whole(x).pow(2).mean().backward()
@@ -402,8 +407,12 @@ def rank_names_the_dims_of_data(rank, size):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(shard="x"))
     with pytest.raises(ValueError, match="needs a mesh whose dims have names"):
         fully_shard(plain, dp_mesh_dims=names)
-    with pytest.raises(ValueError, match="replicates alone: use"):
-        fully_shard(plain, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(None, "dp"))
+    with pytest.raises(ValueError, match="at most 2 dims"):
+        fully_shard(plain, mesh=mesh)
+    with pytest.raises(ValueError, match="at most 1 dims"):
+        replicate(nn.Linear(1, 1), mesh=mesh)
+    with pytest.raises(ValueError, match="replicate shards nothing"):
+        replicate(nn.Linear(1, 1), mesh=mesh, dp_mesh_dims=names)
     split = distribute_tensor(torch.ones(4, 4), mesh, [Replicate(), Shard(0), Shard(1)])
     plain.weight = nn.Parameter(split)
     with pytest.raises(ValueError, match="'fsdp', where it must be Replicate"):

@@ -1,6 +1,7 @@
 """ShardedTensors: specs, parts, and checkpoints of them with other cuts."""
 
 import copy
+import pickle
 
 import pytest
 
@@ -8,8 +9,17 @@ import pellucid as torch
 import pellucid.distributed as dist
 import pellucid.distributed.checkpoint as dcp
 from pellucid import nn
-from pellucid.distributed._shard import shard_parameter, sharded_tensor
+from pellucid.distributed._shard import (
+    load_with_process_group,
+    shard_module,
+    shard_parameter,
+    sharded_tensor,
+)
 from pellucid.distributed._shard.metadata import ShardMetadata
+from pellucid.distributed._shard.sharded_optim import (
+    ShardedOptimizer,
+    named_params_with_sharded_tensor,
+)
 from pellucid.distributed._shard.sharded_tensor import (
     Shard,
     ShardedTensor,
@@ -17,6 +27,8 @@ from pellucid.distributed._shard.sharded_tensor import (
     custom_sharded_op_impl,
     init_from_local_shards,
 )
+from pellucid.distributed._shard.sharder import Sharder
+from pellucid.distributed._shard.sharding_plan import ShardingPlan
 from pellucid.distributed._shard.sharding_spec import (
     ChunkShardingSpec,
     DevicePlacementSpec,
@@ -229,3 +241,117 @@ def test_other_texts_are_refused(text):
         _remote_device(text)
     with pytest.raises(TypeError, match="a text or a device is needed"):
         _remote_device(3)
+
+
+class Halves(Sharder):
+    """Replaces a Linear by one of half its outputs."""
+
+    def shard(self, module):
+        made = nn.Linear(module.in_features, module.out_features // 2)
+        made.weight.data.fill_(2.0)
+        return made
+
+
+def sums_to_parts(module, size):
+    """Makes a Linear with a sharded weight return what its rows give."""
+
+    def forward(x):
+        local = x @ module.weight.local_tensor().T
+        spec = ChunkShardingSpec(1, list(PLACES))
+        return ShardedTensor._init_from_local_tensor(
+            local, spec, len(x), local.shape[1] * size
+        )
+
+    module.forward = forward
+
+
+def rank_plans(rank, size):
+    torch.manual_seed(rank)
+    model = nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 4))
+    first = [p.detach().clone() for p in model.parameters()]
+    for whole in first:
+        dist.broadcast(whole, 1)
+    rows = ChunkShardingSpec(0, list(PLACES))
+    shard_module(model, ShardingPlan({"0.weight": rows, "2": Halves()}), src_rank=1)
+    weight = model[0].weight
+    assert isinstance(weight, ShardedTensor) and isinstance(weight, nn.Parameter)
+    assert torch.equal(weight.local_tensor(), first[0][3 * rank : 3 * rank + 3])
+    assert model[2].weight.shape == (2, 6)
+    x = torch.ones(2, 4)
+    sums_to_parts(model[0], size)
+    plan = ShardingPlan({}, output_plan={"0": rows}, return_local_tensor=["0"])
+    shard_module(model, plan)
+    part = model[0](x)
+    assert part.shape == (6,)  # one row of two: its dim is dropped
+    torch.testing.assert_close(part, (x @ first[0].T)[rank])
+    rank_optimizes(model, rank)
+    rank_pickles(weight)
+    with pytest.raises(ValueError, match="ranks cut by different calls"):
+        shard_parameter(nn.Linear(2, 2), "weight", rows, src_rank=rank)
+    with pytest.raises(ValueError, match="in_features of Linear is a int"):
+        shard_parameter(nn.Linear(2, 2), "in_features", rows)
+
+
+def rank_optimizes(model, rank):
+    """As one process would: the gradient of the parts is that of the rows."""
+    model.extra = sharded_tensor.ones(
+        ChunkShardingSpec(0, list(PLACES)), 4, requires_grad=True
+    )
+    named = dict(named_params_with_sharded_tensor(model))
+    assert next(iter(named)) == "extra" and "0.weight" in named
+    optimizer = ShardedOptimizer(named, torch.optim.SGD, lr=0.5)
+    local = model.extra.local_tensor()
+    for _ in range(2):
+        optimizer.zero_grad()
+        (local * (rank + 1)).sum().backward()
+        optimizer.step()
+    assert local.tolist() == [1 - (rank + 1)] * 2
+    assert optimizer.param_groups is optimizer._optim.param_groups
+    for call in (optimizer.state_dict, lambda: optimizer.load_state_dict({}),
+                 lambda: optimizer.add_param_group({})):  # fmt: skip
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def rank_pickles(weight):
+    group = dist.new_group()
+    stored = pickle.dumps(weight)
+    loaded = pickle.loads(stored)
+    assert isinstance(loaded, nn.Parameter)
+    assert torch.equal(loaded.local_tensor(), weight.local_tensor())
+    with load_with_process_group(group):
+        assert pickle.loads(stored)._process_group is group
+        with pytest.raises(RuntimeError, match="cannot be nested"):
+            load_with_process_group(group).__enter__()
+    alone = dist.new_group([0]), dist.new_group([1])
+    with (
+        load_with_process_group(alone[dist.get_rank()]),
+        pytest.raises(RuntimeError, match="of 2 is loaded by rank 0 of 1"),
+    ):
+        pickle.loads(stored)
+
+
+def test_a_module_is_sharded_by_a_plan(tmp_path):
+    run_ranks(rank_plans, 2, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("plan", "error", "text"),
+    [
+        (ShardingPlan({"0.weight": 3}), TypeError, "'0.weight' by a int"),
+        (ShardingPlan({"": Halves()}), KeyError, "must not be empty"),
+        (ShardingPlan({}, {"0": "rows"}), TypeError, "placed by a str"),
+        (
+            ShardingPlan(
+                {"0": Halves(), "0.weight": ChunkShardingSpec(0, list(PLACES))}
+            ),
+            RuntimeError,
+            "'0.weight', which is part",
+        ),
+    ],
+)
+def test_plans_are_checked_before_anything_is_sharded(plan, error, text):
+    model = nn.Sequential(nn.Linear(4, 6))
+    with pytest.raises(error, match=text):
+        shard_module(model, plan)
+    assert type(model[0].weight) is nn.Parameter

@@ -435,3 +435,15 @@ def test_keys_of_a_call_are_those_it_passed():
     keys = {e.name: e.keys for e in log.events_of(Kind.CALL)}
     assert keys["aten::mul.Tensor"] == ["Autograd", "CPU"]
     assert keys["aten::exp"] == ["CPU"]
+
+
+def test_a_session_inside_of_another_sees_what_is_freed_first():
+    x = torch.ones(100)
+    outer, inner = Session(Watch.MEMORY), Session(Watch.MEMORY)
+    outer.start()
+    y = torch.ones(100)
+    inner.start()
+    del x, y
+    logs = inner.stop(), outer.stop()
+    freed = [[e.bytes for e in log.events_of(Kind.FREE)] for log in logs]
+    assert freed == [[-400, -400]] * 2

@@ -346,12 +346,23 @@ API = {
         *("distributed/launcher", "cuda", "numa"),
     },
     "numa": {"cuda"},
-    "distributed/_composable": {"distributed/fsdp", "nn", "nn/parallel", "utils"},
+    "distributed/_composable": {
+        *("distributed", "distributed/fsdp", "nn", "nn/parallel", "utils"),
+    },
     "distributed/_group": {
         *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
         *("_package", "cuda", "devices"),
     },
-    "distributed/_shard": {"distributed", "nn"},
+    "distributed/_shard": {
+        *("distributed", "distributed/_shard/sharded_tensor", "nn"),
+        *("distributed/_shard/sharding_plan", "distributed/_shard/sharding_spec"),
+    },
+    "distributed/_shard/sharded_optim": {
+        *("distributed/_shard/sharded_tensor", "nn", "optim"),
+    },
+    "distributed/_shard/sharding_plan": {
+        *("distributed/_shard", "distributed/_shard/sharding_spec", "nn"),
+    },
     "distributed/_shard/sharded_tensor": {
         *("distributed/_shard", "distributed/_shard/sharding_spec"),
         *("distributed/checkpoint", "nn", "overrides"),
@@ -404,6 +415,10 @@ API = {
     "distributed/elastic/utils/data": {"utils/data"},
     "distributed/flight_recorder": {"distributed/flight_recorder/components"},
     "distributed/flight_recorder/components": set(),
+    "distributed/_tools": {
+        *("autograd", "memory", "nn", "optim", "profiler/_timeline", "utils"),
+        "utils/_pytree",
+    },
     "distributed/fsdp": {
         *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
         *("utils/_pytree",),

@@ -136,8 +136,10 @@ def register_multi_grad_hook(
                 arrived.gradients[position] = gradient
                 arrived.expected -= 1
                 complete = arrived.expected == 0
+                if complete:  # gradients live no longer than this call
+                    found, arrived.gradients = arrived.gradients, [None] * len(nodes)
             if complete:
-                fn(arrived.gradients)
+                fn(found)
 
         return hook
 

@@ -2,9 +2,9 @@
 PyTorch's dumps, whose tools and ours (``distributed/flight_recorder``) read them.
 
 Off unless TORCH_FR_BUFFER_SIZE is the number of calls to keep; the calls under way are
-known always. If ranks do not agree or do not come and TORCH_FR_DUMP_TEMP_FILE is set,
-each rank writes its dump to that path and its number. Sizes are numbers of elements,
-where PyTorch has shapes.
+known always, then with the number of elements for a shape. If ranks do not agree or do
+not come and TORCH_FR_DUMP_TEMP_FILE is set, each rank writes its dump to that path and
+its number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.distributed._group.whereabouts import user_frames
@@ -25,6 +25,13 @@ VERSION = "2.10"  # of PyTorch's format
 _SCHEDULED, _STARTED, _COMPLETED = "scheduled", "started", "completed"
 _WHOLE_INPUTS = codes.REDUCE_SCATTER, codes.SCATTER
 _WHOLE_OUTPUTS = codes.ALL_GATHER, codes.GATHER
+
+
+class Operands(NamedTuple):
+    """The tensors that a program gave to a call."""
+
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
 
 
 class Recorded:
@@ -61,35 +68,39 @@ class Recorded:
         self.facts["retired"] = True
 
 
-def facts_of(group: Any, call: Any, number: int) -> dict[str, Any]:
+def facts_of(
+    group: Any, call: Any, number: int, operands: Operands | None = None
+) -> dict[str, Any]:
     """What a dump says of a collective, the group's ``number``-th."""
     kind, count, dtype, _, _ = call
-    name = codes.KINDS[kind]
-    size = group.size()
-    given = [[count * size if kind in _WHOLE_INPUTS else count]]
-    made = [[count * size if kind in _WHOLE_OUTPUTS else count]]
-    named = [TYPE_NAMES[codes.DTYPES[dtype]]]
-    if kind == codes.BARRIER:
-        given, made, named = [], [], []
-    return _entry(group, name, given, made, named) | {
-        "collective_seq_id": number,
-        "p2p_seq_id": 0,
-        "is_p2p": False,
-    }
+    if operands is not None:
+        made = _entry(group, codes.KINDS[kind], *map(_described, operands))
+    elif kind == codes.BARRIER:
+        made = _entry(group, codes.KINDS[kind], ([], []), ([], []))
+    else:
+        whole, names = [count * group.size()], [TYPE_NAMES[codes.DTYPES[dtype]]]
+        given = [whole if kind in _WHOLE_INPUTS else [count]]
+        taken = [whole if kind in _WHOLE_OUTPUTS else [count]]
+        made = _entry(group, codes.KINDS[kind], (given, names), (taken, names))
+    return made | {"collective_seq_id": number, "p2p_seq_id": 0, "is_p2p": False}
 
 
-def _entry(
-    group: Any, name: str, given: Any, made: Any, dtypes: list[str]
-) -> dict[str, Any]:
+def _described(tensors: Sequence[Any]) -> tuple[list[list[int]], list[str]]:
+    """The shapes of tensors, and their dtypes."""
+    return [list(x.shape) for x in tensors], [TYPE_NAMES[x.dtype] for x in tensors]
+
+
+def _entry(group: Any, name: str, given: Any, taken: Any) -> dict[str, Any]:
+    """An entry, of shapes and dtypes that go in and come out."""
     return {
         "process_group": (group.group_name or "0", group.group_desc or "undefined"),
         "pg_id": 0,
         "op_id": 0,
         "profiling_name": f"{group.backend_name}:{name}",
-        "input_sizes": given,
-        "output_sizes": made,
-        "input_dtypes": dtypes,
-        "output_dtypes": dtypes,
+        "input_sizes": given[0],
+        "output_sizes": taken[0],
+        "input_dtypes": given[1],
+        "output_dtypes": taken[1],
         "timeout_ms": int(1000 * group._timeout),
         "time_discovered_started_ns": None,
         "time_discovered_completed_ns": None,
@@ -103,19 +114,19 @@ class FlightRecorder:
         self.calls: deque[Recorded] = deque(maxlen=size)
         self._numbers = itertools.count()
 
-    def collective(self, group: Any, call: Any) -> Recorded:
+    def collective(self, group: Any, call: Any, operands: Operands) -> Recorded:
         """Records a collective that is about to be queued or run."""
         group._num_recorded += 1
-        return self._kept(facts_of(group, call, group._num_recorded))
+        return self._kept(facts_of(group, call, group._num_recorded, operands))
 
     def message(self, group: Any, tensor: Any, peer: int, is_send: bool) -> Recorded:
         """Records a send or receive that has been posted."""
         group._num_messages += 1
         arrow = f"{group.rank()}->{peer}" if is_send else f"{group.rank()}<-{peer}"
         name = f"{'send' if is_send else 'recv'} {arrow}"
-        sizes, dtype = [[tensor.numel()]], TYPE_NAMES[tensor.dtype]
+        described = _described([tensor])
         made = self._kept(
-            _entry(group, name, sizes, sizes, [dtype])
+            _entry(group, name, described, described)
             | {
                 "collective_seq_id": group._num_recorded,
                 "p2p_seq_id": group._num_messages,

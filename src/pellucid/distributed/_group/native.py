@@ -22,6 +22,7 @@ from pellucid.distributed._group.argument_checks import (
     is_pending,
     resolved,
 )
+from pellucid.distributed._group.flight import Operands
 from pellucid.distributed._group.points import MessageWork
 from pellucid.distributed._group.running import RunningGroup
 from pellucid.distributed._group.work import Work
@@ -117,7 +118,7 @@ class NativeGroup(RunningGroup):
         whole, after = None, None
         if outputs is not None:
             check_outputs(outputs, input, self._size)
-            whole = input.new_empty((self._size, count))
+            whole = input.new_empty((self._size, *input.shape))
             joined = whole
 
             def after() -> None:
@@ -127,7 +128,9 @@ class NativeGroup(RunningGroup):
         target = 0 if whole is None else whole.data_ptr()
         call = (kind, count, code, 0, root)
         alive = outputs, input, whole
-        work = self._run(call, input.data_ptr(), target, opts, alive, after=after)
+        operands = Operands([input], [] if whole is None else [whole])
+        addresses = input.data_ptr(), target
+        work = self._run(call, *addresses, opts, alive, after=after, operands=operands)
         work._tensors = outputs
         return work
 
@@ -143,8 +146,9 @@ class NativeGroup(RunningGroup):
         input = resolved(input)
         call = (codes.ALL_GATHER, input.numel(), self._code(input), 0, -1)
         self._code(output)
-        alive = [output, input]
-        return self._run(call, input.data_ptr(), output.data_ptr(), opts, alive)
+        alive, operands = [output, input], Operands([input], [output])
+        addresses = input.data_ptr(), output.data_ptr()
+        return self._run(call, *addresses, opts, alive, operands=operands)
 
     def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Copies every rank's tensor to the root."""
@@ -165,7 +169,10 @@ class NativeGroup(RunningGroup):
             whole = torch.stack([tensor.detach() for tensor in listed])
         source = 0 if whole is None else whole.data_ptr()
         call = (codes.SCATTER, output.numel(), self._code(output), 0, opts.rootRank)
-        return self._run(call, source, output.data_ptr(), opts, [output, whole])
+        alive = [output, whole]
+        operands = Operands([] if whole is None else [whole], [output])
+        addresses = source, output.data_ptr()
+        return self._run(call, *addresses, opts, alive, operands=operands)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Combines lists, of which each rank gets one tensor."""
@@ -195,8 +202,11 @@ class NativeGroup(RunningGroup):
         call = (codes.REDUCE_SCATTER, output.numel(), self._code(input, op.code))
         self._code(output)
         addresses = input.data_ptr(), output.data_ptr()
-        alive = [output, input]
-        return self._run((*call, op.code, -1), *addresses, opts, alive, op.factor)
+        alive, operands = [output, input], Operands([input], [output])
+        return self._run(
+            *((*call, op.code, -1), *addresses, opts, alive, op.factor),
+            operands=operands,
+        )
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Copies tensor r of every rank's list to rank r."""
@@ -210,7 +220,8 @@ class NativeGroup(RunningGroup):
                 output.detach().copy_(part.view(output.shape))
 
         given = [tensor.numel() for tensor in inputs]
-        return self._all_to_all(target, source, taken, given, opts, unpack)
+        operands = Operands(inputs, outputs)
+        return self._all_to_all(target, source, taken, given, opts, operands, unpack)
 
     def alltoall_base(
         self,
@@ -224,7 +235,8 @@ class NativeGroup(RunningGroup):
         opts = opts or options.AllToAllOptions()
         taken = element_counts("output", output, output_split_sizes, self._size)
         given = element_counts("input", input, input_split_sizes, self._size)
-        return self._all_to_all(output, input, taken, given, opts)
+        operands = Operands([input], [output])
+        return self._all_to_all(output, input, taken, given, opts, operands)
 
     def _all_to_all(
         self,
@@ -233,6 +245,7 @@ class NativeGroup(RunningGroup):
         taken: list[int],
         given: list[int],
         opts: Any,
+        operands: Operands,
         after: Callable[[], None] | None = None,
     ) -> Work:
         if self._broken:
@@ -243,11 +256,14 @@ class NativeGroup(RunningGroup):
         timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
         call = (codes.ALL_TO_ALL, input.numel(), code, 0, -1)
         given, taken = [n * item for n in given], [n * item for n in taken]
+        recorded, recorder = None, flight.recorder
+        if recorder is not None:
+            recorded = recorder.collective(self, call, operands)
         return self._submit(
             lambda: self._transport.all_to_all(
                 input.data_ptr(), given, output.data_ptr(), taken, timeout
             ),
-            *(call, opts, timeout, [output, input], after),
+            *(call, opts, timeout, [output, input], after, recorded),
         )
 
     def barrier(self, opts: Any = None) -> Work:

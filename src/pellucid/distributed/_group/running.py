@@ -91,12 +91,18 @@ class RunningGroup(ProcessGroup):
         tensors: Any,
         factor: float = 1.0,
         after: Callable[[], None] | None = None,
+        operands: flight.Operands | None = None,
     ) -> Work:
+        """Runs a call now or later; ``tensors`` are those that it works on, its
+        operands unless ``operands`` are given.
+        """
         if self._broken:
             self._refuse()
         timeout = self._timeout if opts.timeout is None else seconds_of(opts.timeout)
-        recorder = flight.recorder
-        recorded = None if recorder is None else recorder.collective(self, call)
+        recorder, recorded = flight.recorder, None
+        if recorder is not None:
+            given = operands or flight.Operands(tensors, tensors)
+            recorded = recorder.collective(self, call, given)
         if not opts.asyncOp:
             start = self._start if recorded is None else recorded.around(self._start)
             is_done = self._queue.try_run(
@@ -142,8 +148,6 @@ class RunningGroup(ProcessGroup):
         after: Callable[[], None] | None = None,
         recorded: flight.Recorded | None = None,
     ) -> Work:
-        if recorded is None and flight.recorder is not None:
-            recorded = flight.recorder.collective(self, call)
         work, site = Work.pending(tensors), call_site()
 
         def run() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pellucid as torch
 from pellucid import nn
-from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
+from pellucid.distributed.device_mesh import DeviceMesh
 from pellucid.distributed.fsdp._mesh_dims import (
     DataParallelMeshDims as DataParallelMeshDims,
 )
-from pellucid.distributed.fsdp._mesh_dims import data_parallel_mesh, without_dims
+from pellucid.distributed.fsdp._mesh_dims import Layout, layout_on
 from pellucid.distributed.fsdp._parameters import Entry, ParameterGroup, Place
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy, OffloadPolicy
 from pellucid.distributed.tensor import Shard
@@ -225,7 +225,8 @@ def fully_shard(
     first dim. ``shard_placement_fn(parameter)`` returns ``Shard(dim)`` for another dim
     than the first. The parameters of a list of modules are gathered together. With
     ``dp_mesh_dims`` the parameters are DTensors on ``mesh``, replicated along the dims
-    that it names, which shard them.
+    that it names, which shard them. If it names only dims that replicate, parameters
+    are whole and gradients are averaged.
 
     Example::
 
@@ -234,27 +235,56 @@ def fully_shard(
         fully_shard(model)
         optimizer = torch.optim.AdamW(model.parameters())
     """
+    layout, own = layout_on(mesh, dp_mesh_dims)
+    return lay_out(
+        module,
+        layout,
+        mp_policy,
+        ignored_params=ignored_params,
+        reshards=reshard_after_forward is None or bool(reshard_after_forward),
+        own=own,
+        split_dim=lambda parameter: _split_dim(parameter, shard_placement_fn),
+    )
+
+
+def _first_dim(parameter: Any) -> int:
+    return 0
+
+
+def _itself(parameter: Any) -> Any:
+    return parameter
+
+
+def lay_out(
+    module: Any,
+    layout: Layout,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    *,
+    ignored_params: Any = None,
+    reshards: bool = True,
+    own: Callable[[Any], Any] = _itself,
+    split_dim: Callable[[Any], int] = _first_dim,
+    mixed_in: tuple[str, type[FSDPModule]] = ("FSDP", FSDPModule),
+) -> Any:
+    """Replaces the parameters of a module, or of several, by those of a layout, and
+    mixes a class into the modules', whose names get its prefix.
+
+    ``own(parameter)`` is what the layout takes of a parameter, ``split_dim(parameter)``
+    the dim along which it is split.
+    """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     _check_modules(modules)
-    import pellucid.distributed as dist
-
-    found = _own_parameters(modules, _Ignored(ignored_params))
-    if dp_mesh_dims is not None:
-        whole, mesh = mesh, data_parallel_mesh(mesh, dp_mesh_dims)
-        found = [(at, without_dims(p, whole, dp_mesh_dims)) for at, p in found]
-    mesh = mesh or init_device_mesh("cpu", (dist.get_world_size(),))
-    policy = mp_policy or MixedPrecisionPolicy()
-    place = shard_placement_fn or (lambda parameter: None)
-    entries = [
-        Entry(places, parameter, mesh, _split_dim(parameter, place(parameter)))
-        for places, parameter in found
-    ]
-    group = ParameterGroup(entries, mesh, policy)
-    group.reshards = reshard_after_forward is None or bool(reshard_after_forward)
+    entries = []
+    for places, parameter in _own_parameters(modules, _Ignored(ignored_params)):
+        taken = own(parameter)
+        entries.append(Entry(places, taken, layout, split_dim(taken)))
+    group = ParameterGroup(entries, layout, mp_policy or MixedPrecisionPolicy())
+    group.reshards = reshards and layout.shards
+    prefix, mixin = mixed_in
     for each in modules:
         kind = type(each)
-        name = f"FSDP{kind.__name__}"
-        each.__class__ = type(name, (FSDPModule, kind), {"__module__": kind.__module__})
+        name = f"{prefix}{kind.__name__}"
+        each.__class__ = type(name, (mixin, kind), {"__module__": kind.__module__})
         each._fsdp = group
         each.register_forward_pre_hook(_prepare, prepend=True, with_kwargs=True)
         each.register_forward_hook(_finish, always_call=True)
@@ -265,17 +295,19 @@ def _check_modules(modules: list[Any]) -> None:
     for module in modules:
         if isinstance(module, FSDPModule):
             raise ValueError(
-                f"fully_shard has been called on this {type(module).__name__}"
+                "fully_shard or replicate has been called on this "
+                f"{type(module).__name__}"
             )
         if isinstance(module, (nn.ModuleList, nn.ModuleDict)):
             raise ValueError(
-                f"fully_shard does not support containers that do not implement "
-                f"forward: {type(module).__name__}"
+                f"a {type(module).__name__} has no forward of its own: call it on the "
+                "modules that it contains"
             )
 
 
-def _split_dim(parameter: Any, placement: Any) -> int:
+def _split_dim(parameter: Any, placement_of: Callable[..., Any] | None) -> int:
     """The dim along which a parameter is split."""
+    placement = None if placement_of is None else placement_of(parameter)
     if placement is None:
         return 0
     if not isinstance(placement, Shard):

@@ -14,8 +14,9 @@ import pellucid as torch
 import pellucid.distributed as dist
 from pellucid import nn
 from pellucid.autograd.graph import saved_tensors_hooks
+from pellucid.distributed.fsdp._mesh_dims import Layout
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
-from pellucid.distributed.tensor import DTensor, Replicate, Shard
+from pellucid.distributed.tensor import DTensor
 from pellucid.distributed.tensor._spec import Spec, spec_of
 
 
@@ -30,25 +31,25 @@ class Entry:
     """A parameter: its owners, its shard, and its gathered form."""
 
     def __init__(
-        self, places: list[Place], whole: Any, mesh: Any, dim: int = 0
+        self, places: list[Place], whole: Any, layout: Layout, dim: int = 0
     ) -> None:
         self.places, self.dim = places, dim
         self.spec: Spec | None = getattr(whole, "_spec", None)  # of tensor parallelism
         local = self.rows(getattr(whole, "_local_tensor", whole).detach())
         self.shape, self.dtype = tuple(local.shape), local.dtype  # split along dim 0
-        size, rank = mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)
+        size, rank = layout.num_shards, layout.place
         rows = self.shape[0] if self.shape else 1
         self.row = local.numel() // rows if rows else 0
         self.step = -(-rows // size)
         part = local.reshape(rows, -1)[rank * self.step : (rank + 1) * self.step]
         shaped = self.shaped(part, part.shape[0])
         own = shaped.clone(memory_format=torch.contiguous_format)
-        made = DTensor(own, self._sharded_spec(own, mesh))
+        made = DTensor(own, self._sharded_spec(own, layout))
         self.sharded = nn.Parameter(made, whole.requires_grad)
         self.put(self.sharded)
 
-    def _sharded_spec(self, part: Any, mesh: Any) -> Spec:
-        own = (*(Replicate(),) * (mesh.ndim - 1), Shard(self.dim))
+    def _sharded_spec(self, part: Any, layout: Layout) -> Spec:
+        own, mesh = layout.placements(self.dim), layout.mesh
         if self.spec is None:
             whole = torch.empty(self.shape, device="meta").movedim(0, self.dim).shape
             return spec_of(part, mesh, own, tuple(whole) if self.shape else (1,))
@@ -126,11 +127,10 @@ class ParameterGroup:
     """The parameters that are gathered in one collective."""
 
     def __init__(
-        self, entries: list[Entry], mesh: Any, policy: MixedPrecisionPolicy
+        self, entries: list[Entry], layout: Layout, policy: MixedPrecisionPolicy
     ) -> None:
-        self.entries, self.mesh, self.policy = entries, mesh, policy
-        self.line = mesh.get_group(mesh.ndim - 1)
-        self.size = mesh.size(mesh.ndim - 1)
+        self.entries, self.layout, self.policy = entries, layout, policy
+        self.size = layout.num_shards
         self.reshards = True
         self.syncs = self.joins_replicas = True
         self.divides_by: float | None = None
@@ -157,12 +157,19 @@ class ParameterGroup:
         for kind in dict.fromkeys(x.dtype for x in padded):
             chosen = [k for k, x in enumerate(padded) if x.dtype == kind]
             joined = torch.cat([padded[k] for k in chosen])
-            everything = joined.new_empty((self.size, joined.numel()))
-            self.all_gather(everything, joined, self.line)
+            everything = self._from_all(joined)
             counts = [self.entries[k].count for k in chosen]
             for k, rows in zip(chosen, everything.split(counts, 1), strict=True):
                 found[k] = self.entries[k].whole_of(rows)
         return found
+
+    def _from_all(self, own: Any) -> Any:
+        """The flat shards of all processes, a row each."""
+        if not self.layout.shards:
+            return own.view(1, -1)
+        everything = own.new_empty((self.size, own.numel()))
+        self.all_gather(everything, own, self.layout.shard_group)
+        return everything
 
     def reduce(self, gradients: list[Any]) -> list[Any]:
         """Reduce-scatters gradients to shards of their mean."""
@@ -197,9 +204,8 @@ class ParameterGroup:
         return found
 
     def _reduced(self, rows: Any) -> Any:
-        own = rows.new_empty(rows.shape[1])
         if self.comm_hook is None:
-            self._average(rows, own)
+            own = self._average(rows)
         elif self.divides_by is not None or self.sums_only:
             raise ValueError(
                 "a communication hook reduces gradients itself: it cannot be combined "
@@ -207,6 +213,7 @@ class ParameterGroup:
             )
         else:
             state, hook = self.comm_hook
+            own = rows.new_empty(rows.shape[1])
             if self.size == 1:  # nothing is sharded: the hook reduces in place
                 own = rows.view(-1)
                 hook(state, own)
@@ -216,21 +223,25 @@ class ParameterGroup:
             self.after_reduction(own)
         return own
 
-    def _average(self, rows: Any, own: Any) -> None:
-        divisor = self.divides_by
-        replicas = self.mesh.ndim > 1 and self.joins_replicas
+    def _average(self, rows: Any) -> Any:
+        divisor, layout = self.divides_by, self.layout
+        replicas = layout.replica_group if self.joins_replicas else None
         if divisor is None and self.sums_only:
-            divisor = self.size * (self.mesh.size(0) if replicas else 1)
+            divisor = self.size * (1 if replicas is None else layout.num_replicas)
         op = dist.ReduceOp.AVG if divisor is None else dist.ReduceOp.SUM
-        self.reduce_scatter(own, rows, op, self.line)
-        if replicas:
-            dist.all_reduce(own, op, self.mesh.get_group(0))
+        own = rows.view(-1)
+        if layout.shards:
+            own = rows.new_empty(rows.shape[1])
+            self.reduce_scatter(own, rows, op, layout.shard_group)
+        if replicas is not None:
+            dist.all_reduce(own, op, replicas)
         if divisor is not None:
             own.div_(divisor)
+        return own
 
     def write_back(self) -> None:
         """Keeps what was changed in the gathered parameters."""
-        rank = self.mesh.get_local_rank(self.mesh.ndim - 1)
+        rank = self.layout.place
         for entry in self.entries:
             module, name = entry.places[0]
             entry.keep_part_of(module._parameters[name], rank)

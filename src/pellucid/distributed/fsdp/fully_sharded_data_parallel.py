@@ -13,7 +13,8 @@ from pellucid import dtype as DType
 from pellucid import nn
 from pellucid.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pellucid.distributed.fsdp import wrap
-from pellucid.distributed.fsdp._fully_shard import FSDPModule, fully_shard
+from pellucid.distributed.fsdp._fully_shard import FSDPModule, lay_out
+from pellucid.distributed.fsdp._mesh_dims import layout_on
 from pellucid.distributed.fsdp._optimizer_state import (
     from_first,
     named_state,
@@ -250,7 +251,7 @@ class FullyShardedDataParallel(nn.Module):
         groups = {m._fsdp for m in self.modules() if isinstance(m, FSDPModule)}
         if not callable(hook):
             raise ValueError(f"The communication hook must be callable but got {hook}")
-        if any(group.mesh.ndim > 1 and group.size > 1 for group in groups):
+        if any(group.layout.mesh.ndim > 1 for group in groups):
             raise AssertionError(
                 "Communication hook is not supported for hybrid strategies"
             )
@@ -490,17 +491,15 @@ def _shard(
     mixed_precision: MixedPrecision,
 ) -> None:
     """Shards a module by the options that a policy may change."""
-    fully_shard(
-        module,
-        mesh=mesh,
-        reshard_after_forward=sharding_strategy not in _GATHERED_ONCE,
-        mp_policy=MixedPrecisionPolicy(
-            mixed_precision.param_dtype,
-            mixed_precision.reduce_dtype,
-            cast_forward_inputs=mixed_precision.cast_forward_inputs,
-        ),
-        ignored_params=ignored,
+    shards = sharding_strategy is not ShardingStrategy.NO_SHARD
+    layout, _ = layout_on(mesh, None, shards=shards)
+    policy = MixedPrecisionPolicy(
+        mixed_precision.param_dtype,
+        mixed_precision.reduce_dtype,
+        cast_forward_inputs=mixed_precision.cast_forward_inputs,
     )
+    reshards = sharding_strategy not in _GATHERED_ONCE
+    lay_out(module, layout, policy, ignored_params=ignored, reshards=reshards)
 
 
 def _as_placed(value: Any, like: Any) -> Any:
@@ -519,8 +518,6 @@ def _mesh_of(group: Any, strategy: ShardingStrategy) -> DeviceMesh:
     if isinstance(group, (tuple, list)) or strategy in _REPLICATING:
         raise ValueError(f"{strategy} needs a device_mesh of two dims")
     size = dist.get_world_size(group)
-    if strategy is ShardingStrategy.NO_SHARD:
-        return init_device_mesh("cpu", (size, 1))
     if group is None:
         return init_device_mesh("cpu", (size,))
     return DeviceMesh.from_group(group, "cpu")

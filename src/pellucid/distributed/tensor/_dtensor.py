@@ -15,7 +15,13 @@ import pellucid as torch
 from pellucid import _C
 from pellucid.distributed.device_mesh import DeviceMesh, current_mesh
 from pellucid.distributed.tensor._dispatch import dispatch
-from pellucid.distributed.tensor._redistribute import local_size, redistribute_local
+from pellucid.distributed.tensor._redistribute import (
+    DtypesOfMove,
+    local_size,
+    of_gradient,
+    redistribute_in_dtypes,
+    redistribute_local,
+)
 from pellucid.distributed.tensor._spec import (
     Spec,
     checked_placements,
@@ -89,18 +95,33 @@ class DTensor(torch.Tensor):
         run_check: bool = False,
         shape: Sequence[int] | None = None,
         stride: Sequence[int] | None = None,
+        grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
         """A DTensor from this process's shard; gradients pass to it.
 
         ``shape`` is the full shape, needed if shards differ in size. With ``run_check``
-        replicated values are broadcast from the first process.
+        replicated values are broadcast from the first process. ``grad_placements`` are
+        the placements in which the shard gets its gradient: by default the DTensor's,
+        and replicated for a partial sum.
         """
+        if isinstance(local_tensor, DTensor):
+            raise RuntimeError("from_local takes a process's shard, not a DTensor")
+        if stride is not None and shape is None:
+            raise RuntimeError("the stride of the full tensor needs its shape, too")
         mesh = current_mesh() if device_mesh is None else device_mesh
         placed = checked_placements(mesh, placements, local_tensor.ndim)
+        _check_reductions(placed)
         if run_check:
             _broadcast(local_tensor, mesh, placed)
         whole = whole_shape(local_tensor, mesh, placed) if shape is None else shape
-        return DTensor(local_tensor, spec_of(local_tensor, mesh, placed, whole))
+        spec = spec_of(local_tensor, mesh, placed, whole)
+        if stride is not None:
+            spec = known_spec(mesh, placed, spec.shape, tuple(stride))
+        if grad_placements is None:
+            return DTensor(local_tensor.view_as(local_tensor), spec)
+        wanted = checked_placements(mesh, grad_placements, local_tensor.ndim)
+        moves = of_gradient(placed), wanted
+        return DTensor(_GradientMoved.apply(spec, *moves, local_tensor), spec)
 
     def to_local(self, *, grad_placements: Any = None) -> torch.Tensor:
         """This process's shard; its gradient passes to the DTensor.
@@ -111,9 +132,10 @@ class DTensor(torch.Tensor):
         local = self._local_tensor
         if grad_placements is None:
             return local.view_as(local) if local.requires_grad else local
-        placed: torch.Tensor = _GradientOf.apply(
-            self._spec, tuple(grad_placements), local
-        )
+        mesh, own, _, _ = self._spec
+        given = checked_placements(mesh, grad_placements, self.ndim)
+        moves = given, of_gradient(own)
+        placed: torch.Tensor = _GradientMoved.apply(self._spec, *moves, local)
         return placed
 
     def full_tensor(self, *, grad_placements: Any = None) -> torch.Tensor:
@@ -127,22 +149,35 @@ class DTensor(torch.Tensor):
         placements: Sequence[Placement] | None = None,
         *,
         async_op: bool = False,
+        forward_dtype: torch.dtype | None = None,
+        backward_dtype: torch.dtype | None = None,
     ) -> DTensor:
-        """The same tensor under other placements; gradients are redistributed back."""
+        """The same tensor under other placements; gradients are redistributed back.
+
+        The result has ``forward_dtype``, in which its values are communicated;
+        gradients are communicated in ``backward_dtype``. Both are the tensor's own by
+        default, which a gradient has in any case.
+        """
         mesh, _, shape, _ = self._spec
         if device_mesh is not None and device_mesh != mesh:
             raise NotImplementedError("a DTensor cannot change its mesh")
         if placements is None:
-            raise RuntimeError("placements is needed for redistribute!")
+            raise RuntimeError("redistribute needs the placements of the result")
         target = checked_placements(mesh, placements, self.ndim)
         current = self._spec.placements
         for have, want in zip(current, target, strict=True):
             if isinstance(want, Partial) and have != want:
                 raise RuntimeError(
-                    "Can not redistribute to Partial, redistributing to Partial is for "
-                    "internal use only!"
+                    f"a DTensor that is {have} cannot be redistributed to {want}"
                 )
-        local = redistribute_local(self._local_tensor, mesh, shape, current, target)
+        local, facts = self._local_tensor, (mesh, shape, current, target)
+        dtypes = DtypesOfMove(
+            local.dtype, forward_dtype or local.dtype, backward_dtype or local.dtype
+        )
+        if dtypes.are_equal:
+            local = redistribute_local(local, *facts)
+        else:
+            local = redistribute_in_dtypes(local, *facts, dtypes)
         return DTensor(local, spec_of(local, mesh, target, shape))
 
     @property
@@ -193,7 +228,7 @@ class DTensor(torch.Tensor):
     def _with_gradient(self, local: Any) -> DTensor:
         """The gradient with the shard ``local``."""
         mesh, placements, shape, _ = self._spec
-        return DTensor(local, spec_of(local, mesh, _of_gradient(placements), shape))
+        return DTensor(local, spec_of(local, mesh, of_gradient(placements), shape))
 
     def _root_part(self, gradient: Any) -> tuple[Any, Any]:
         """The shard as a root of backward, and its gradient."""
@@ -203,7 +238,7 @@ class DTensor(torch.Tensor):
         mesh, placements, shape, _ = self._spec
         if gradient is None:
             return local, torch.ones_like(local)
-        given, target = gradient._spec.placements, _of_gradient(placements)
+        given, target = gradient._spec.placements, of_gradient(placements)
         part = gradient._local_tensor
         return local, redistribute_local(part, mesh, shape, given, target)
 
@@ -313,9 +348,11 @@ def _rebuilt(local: torch.Tensor, facts: tuple[Any, ...], is_param: bool) -> DTe
 _C._set_part_class(DTensor, "_local_tensor", "_spec")
 
 
-def _of_gradient(placements: Sequence[Placement]) -> list[Placement]:
-    """The placements of a gradient: replicated for a partial sum."""
-    return [Replicate() if p.is_partial() else p for p in placements]
+def _check_reductions(placements: Sequence[Placement]) -> None:
+    """A tensor has one kind of partial values."""
+    kinds = {p.reduce_op for p in placements if isinstance(p, Partial)}
+    if len(kinds) > 1:
+        raise ValueError(f"{placements} combine partial values in different ways")
 
 
 def _broadcast(local: Any, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
@@ -326,18 +363,17 @@ def _broadcast(local: Any, mesh: DeviceMesh, placements: Sequence[Placement]) ->
             dist.broadcast(local, group=mesh.get_group(mesh_dim), group_src=0)
 
 
-class _GradientOf(torch.autograd.Function):
+class _GradientMoved(torch.autograd.Function):
+    """The same part, whose gradient moves from some placements to others."""
+
     @staticmethod
-    def forward(ctx: Any, spec: Spec, placements: Any, local: Any) -> Any:
-        ctx.spec, ctx.placements = spec, placements
+    def forward(ctx: Any, spec: Spec, have: Any, want: Any, local: Any) -> Any:
+        ctx.facts = spec.mesh, spec.shape, have, want
         return local.view_as(local)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        mesh, own, shape, _ = ctx.spec
-        target = _of_gradient(own)
-        moved = redistribute_local(grad, mesh, shape, ctx.placements, target)
-        return None, None, moved
+        return None, None, None, redistribute_local(grad, *ctx.facts)
 
 
 def part_sizes(

@@ -12,7 +12,7 @@ from typing import Any
 
 from pellucid.distributed.tensor._redistribute import Step
 from pellucid.distributed.tensor._rules import Shared
-from pellucid.distributed.tensor.placement_types import Partial, Placement, Shard
+from pellucid.distributed.tensor.placement_types import Placement
 from pellucid.explain.notes import note
 from pellucid_compiler.ir.show import axis_name
 from pellucid_compiler.transforms.flat_graph import FlatGraph
@@ -64,14 +64,8 @@ def _shown_type(tensor: Any, shape: Sequence[int]) -> str:
 
 def _shown(placements: Sequence[Placement]) -> str:
     """``S(0)``, or ``[S(0), R]`` for several mesh dims."""
-    texts = list(map(_shown_placement, placements))
+    texts = list(map(str, placements))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-
-
-def _shown_placement(placement: Placement) -> str:
-    if isinstance(placement, Shard):
-        return f"S({placement.dim})"
-    return f"P({placement.reduce_op})" if isinstance(placement, Partial) else "R"
 
 
 def _shown_state(state: State) -> str:
@@ -125,6 +119,6 @@ def _stages(shared: Shared) -> Iterator[str]:
 
 
 def _move(step: Step, itemsize: int) -> str:
-    before, after = map(_shown_placement, (step.before, step.after))
+    before, after = map(str, (step.before, step.after))
     nbytes = step.num_received * itemsize
     return f"{before} -> {after} by {step.move.by}, {nbytes:,} B"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import pellucid as torch
 from pellucid.distributed.tensor import _moves
 from pellucid.distributed.tensor.placement_types import (
     Partial,
@@ -166,3 +167,64 @@ def redistribute_local(
     for step in steps_between(mesh, shape, current, target):
         local = step(local)
     return local
+
+
+def of_gradient(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+    """The placements of a gradient: replicated for a partial sum."""
+    return tuple(Replicate() if p.is_partial() else p for p in placements)
+
+
+class DtypesOfMove(NamedTuple):
+    """Those of a tensor, of the moved one, and of its gradient while it moves back."""
+
+    own: torch.dtype
+    forward: torch.dtype
+    backward: torch.dtype
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether nothing is cast."""
+        return self.own == self.forward == self.backward
+
+
+class _MovedInDtypes(torch.autograd.Function):
+    """A part under other placements, of another dtype. Autograd casts the gradient that
+    arrives at a node to the dtype of its result, so one node makes all moves.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, facts: Any, dtypes: DtypesOfMove, local: Any) -> Any:
+        ctx.facts, ctx.dtypes = facts, dtypes
+        mesh, _, current, target = facts
+        moved = redistribute_local(local.to(dtypes.forward), *facts)
+        ctx.divisor = 1
+        for mesh_dim, (have, want) in enumerate(zip(current, target, strict=True)):
+            if isinstance(have, Partial) and have != want:
+                if have.reduce_op == "avg":
+                    ctx.divisor *= mesh.size(mesh_dim)
+                elif have.reduce_op != "sum":
+                    ctx.mark_non_differentiable(moved)
+        return moved.view_as(moved) if moved is local else moved
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        mesh, shape, current, target = ctx.facts
+        back = mesh, shape, of_gradient(target), of_gradient(current)
+        moved = redistribute_local(grad.to(ctx.dtypes.backward), *back)
+        moved = moved / ctx.divisor if ctx.divisor > 1 else moved
+        return None, None, moved.to(ctx.dtypes.own)
+
+
+def redistribute_in_dtypes(
+    local: Any,
+    mesh: Any,
+    shape: Sequence[int],
+    current: Sequence[Placement],
+    target: Sequence[Placement],
+    dtypes: DtypesOfMove,
+) -> Any:
+    """This process's part under other placements, communicated in other dtypes than its
+    own, forth and back.
+    """
+    facts = mesh, shape, current, target
+    return _MovedInDtypes.apply(facts, dtypes, local)

@@ -31,6 +31,9 @@ class Shard(Placement):
 
     dim: int
 
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether it is sharded along ``dim``, or at all."""
         return dim is None or dim == self.dim
@@ -53,6 +56,9 @@ class _StridedShard(Shard):
 
     split_factor: int
 
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
 
 @dataclass(frozen=True)
 class Replicate(Placement):
@@ -60,6 +66,9 @@ class Replicate(Placement):
 
     def __repr__(self) -> str:
         return "Replicate()"
+
+    def __str__(self) -> str:
+        return "R"
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,9 @@ class Partial(Placement):
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether it is partial, with the given reduction if one is given."""

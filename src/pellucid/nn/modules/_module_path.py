@@ -28,6 +28,10 @@ class ModuleNames:
                 self._known[child] = f"{root}.{path}" if path else root
         return self._known[module]
 
+    def known_name(self, module: Any) -> str | None:
+        """The same, or None if neither it nor one that contains it was called."""
+        return self._known.get(module)
+
 
 class ModuleScope:
     """A scope in which every module call runs the two methods below."""

@@ -6,7 +6,9 @@ Checkpoints store and load its parts by the protocol of ``checkpoint/planner_hel
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import pellucid as torch
@@ -251,6 +253,13 @@ class ShardedTensor(ShardedTensorBase):
     def __hash__(self) -> int:
         return id(self)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        group = self._process_group
+        place = dist.get_rank(group), dist.get_world_size(group)
+        is_param = "_is_param" in self.__dict__
+        facts = self._local_shards, self._metadata, self._sharding_spec
+        return _rebuilt, (*facts, place, is_param)
+
     # Checkpoints
 
     def __create_write_items__(self, fqn: str, value: Any) -> list[WriteItem]:
@@ -281,6 +290,50 @@ class ShardedTensor(ShardedTensorBase):
             if tuple(shard.metadata.shard_offsets) == tuple(index.offset or ()):
                 return shard.tensor.detach()
         raise ValueError(f"{index.fqn}: this process has no part at {index.offset}")
+
+
+_loading: ContextVar[Any] = ContextVar("group of loaded ShardedTensors", default=None)
+
+
+@contextmanager
+def load_with_process_group(process_group: Any) -> Iterator[Any]:
+    """A context in which ShardedTensors are unpickled as tensors of this group."""
+    if _loading.get() is not None:
+        raise RuntimeError("load_with_process_group cannot be nested")
+    token = _loading.set(process_group)
+    try:
+        yield process_group
+    finally:
+        _loading.reset(token)
+
+
+def _get_current_process_group() -> Any:
+    """The group of ``load_with_process_group``, or the default one."""
+    group = _loading.get()
+    return dist.group.WORLD if group is None else group
+
+
+def _rebuilt(
+    shards: list[Shard],
+    metadata: ShardedTensorMetadata,
+    spec: Any,
+    place: tuple[int, int],
+    is_param: bool,
+) -> ShardedTensor:
+    """A tensor from a pickle, which the same rank of as large a group reads."""
+    group = _loading.get()
+    now = dist.get_rank(group), dist.get_world_size(group)
+    if now != place:
+        raise RuntimeError(
+            f"a ShardedTensor of rank {place[0]} of {place[1]} is loaded by rank "
+            f"{now[0]} of {now[1]}: use torch.distributed.checkpoint for other ranks"
+        )
+    made = ShardedTensor._init_from_local_shards_and_global_metadata(
+        shards, metadata, group, sharding_spec=spec
+    )
+    if is_param:
+        made.__dict__["_is_param"] = True
+    return made
 
 
 def rank_of(metadata: ShardMetadata) -> int:
