@@ -176,11 +176,9 @@ class _Call:
         """What moves each part to where the op wants it; None where it stays."""
         moves = self.steps(shared.needs)
         if self.has_gradient and shared.staged is None:
-            for k, (local, need) in enumerate(
-                zip(self.locals, shared.needs, strict=True)
-            ):
+            for k, local in enumerate(self.locals):
                 if local.requires_grad:
-                    moves[k] += _entries(self.mesh, need, shared.is_shared)
+                    moves[k] += _entries(self.mesh, shared.is_entered[k])
         return [_joined(steps) for steps in moves]
 
     def moved(self, needs: Any) -> list[Any]:
@@ -262,13 +260,12 @@ def _on_inner(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     """Runs a nested rule: along the first mesh dim, on DTensors of the others."""
     inner, line = call.mesh._inner, line_of(call.mesh, 0)
     operands = []
-    parts = call.moved(shared.needs)
-    for part, spec, (need, *rest) in zip(parts, call.specs, shared.needs, strict=True):
+    facts = call.moved(shared.needs), call.specs, shared.needs, shared.is_entered
+    for part, spec, (need, *rest), (is_entered,) in zip(*facts, strict=True):
         shape = list(spec.shape)
         if isinstance(need, Shard):
             shape[need.dim] = line.part(shape[need.dim])[0]
         x = wrap(part, spec_of(part, inner, rest, shape))
-        is_entered = shared.is_shared[0] and need.is_replicate()
         is_entered = is_entered and call.has_gradient and shared.staged is None
         operands.append(entered(line, x) if is_entered else x)
     if shared.staged is not None:
@@ -333,14 +330,13 @@ def _view(func: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:
         return func(*args, **kwargs), False
 
 
-def _entries(mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> tuple[Step, ...]:
-    """What sums the gradient of an operand where it is replicated in shared work."""
+def _entries(mesh: Any, is_entered: tuple[bool, ...]) -> tuple[Step, ...]:
+    """What sums the gradient of a replicated operand that shared work reads."""
+    whole = Replicate()
     return tuple(
-        Step(_moves.Enter, (line_of(mesh, mesh_dim),), mesh_dim, placement, placement)
-        for mesh_dim, (placement, shared) in enumerate(
-            zip(need, is_shared, strict=True)
-        )
-        if shared and placement.is_replicate()
+        Step(_moves.Enter, (line_of(mesh, mesh_dim),), mesh_dim, whole, whole)
+        for mesh_dim, is_entered_here in enumerate(is_entered)
+        if is_entered_here
     )
 
 

@@ -34,11 +34,20 @@ def registered_rule(call: Any) -> Shared:
         for outs, ins in registered[call.func](*args, **kwargs)
     ]
     chosen = [_cheapest(call, options, dim) for dim in range(call.mesh.ndim)]
+    needs = tuple(zip(*(ins for _, ins in chosen), strict=True))
+    is_shared = tuple(
+        any(not placement.is_replicate() for placement in ins) for _, ins in chosen
+    )
     return Shared(
-        needs=tuple(zip(*(ins for _, ins in chosen), strict=True)),
-        is_shared=tuple(
-            any(not placement.is_replicate() for placement in ins) for _, ins in chosen
+        needs=needs,
+        is_entered=tuple(
+            tuple(
+                shared and placement.is_replicate()
+                for placement, shared in zip(need, is_shared, strict=True)
+            )
+            for need in needs
         ),
+        is_shared=is_shared,
         numbers={},
         results=tuple(
             zip(

@@ -33,15 +33,17 @@ _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
 class Shared(NamedTuple):
     """How a call runs on shards.
 
-    ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
-    dims whose processes do different work. ``numbers``: this process's sizes that
-    differ from the call's, by argument. ``results``: placements and shapes of the
+    ``needs``: placements of each tensor argument, in order; ``is_entered``: the mesh
+    dims along which its gradient is a partial sum; ``is_shared``: the mesh dims whose
+    processes do different work. ``numbers``: this process's sizes that differ from the
+    call's, by argument. ``results``: placements and shapes of the
     outputs. ``plans``: of each mesh dim, for the loops of ``graph``. If it
     ``is_nested``, all this is said of the first mesh dim: along it the call, or the
     stages of ``staged``, run on DTensors of the other dims, which are its parts.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
+    is_entered: tuple[tuple[bool, ...], ...]
     is_shared: tuple[bool, ...]
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
@@ -67,9 +69,11 @@ def _placement(state: State) -> Placement:
 
 
 def _candidates(name: str, overload: str) -> list[Op]:
-    """Candidate declarations: an in-place form has that of its op."""
+    """Candidate declarations: an in-place form has that of its op, and a view without
+    one has that of the op which copies it.
+    """
     found = []
-    for base in dict.fromkeys((name, name.removesuffix("_"))):
+    for base in dict.fromkeys((name, name.removesuffix("_"), f"{name}_copy")):
         full = f"{base}.{overload}" if overload else base
         if full in REGISTRY:
             found.append(REGISTRY[full])
@@ -139,11 +143,13 @@ def share(
         if found is not None:
             return found
     if not results_are_parts(op, values, graph, env, chosen, sizes):
-        return None
+        call_facts = _Traced(op, values, graph, env)
+        return _one_by_one(call_facts, given, sizes, places, chosen[0], written)
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
     kept = [k for k in range(len(graph.inputs)) if k not in free]
     return Shared(
         tuple(tuple(_placement(plan.needs[k]) for plan in chosen) for k in kept),
+        tuple(tuple(_is_entered(plan, k) for plan in chosen) for k in kept),
         tuple(any(state is not None for state in plan.needs) for plan in chosen),
         numbers_at(chosen, env, sizes, places),
         tuple(
@@ -154,6 +160,28 @@ def share(
         plans=tuple(chosen),
         graph=graph,
     )
+
+
+def _one_by_one(
+    traced: _Traced,
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    places: Sequence[int],
+    plan: Plan,
+    written: int,
+) -> Shared | None:
+    """The plans of mesh dims do not fit together, as each knows the whole's sizes: the
+    call runs by the first one's, on equal parts, whose own plan is found by itself.
+    """
+    shapes = [shape_value(v.shape, traced.env) for v in traced.graph.inputs]
+    is_equal = not any(
+        isinstance(state, Split) and shape[state.dim] % sizes[0]
+        for state, shape in zip(plan.needs, shapes, strict=True)
+    )
+    is_random = len(plan.needs) != len(given)
+    if len(sizes) == 1 or not is_equal or is_random or written >= 0:
+        return None
+    return _nested(traced, given, sizes, places, plan, None)
 
 
 class _Traced(NamedTuple):
@@ -227,6 +255,7 @@ def _nested(
     )
     return Shared(
         tuple(needs),
+        tuple((_is_entered(plan, k),) for k in range(len(needs))),
         (any(state is not None for state in source.needs),),
         numbers,
         tuple(results),
@@ -247,12 +276,17 @@ def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
     plan = rule.plan
     return Shared(
         tuple(map(along, plan.needs)),
+        ((False,) * num_dims,) * len(plan.needs),  # each stage has its own
         tuple(mesh_dim == rule.mesh_dim for mesh_dim in range(num_dims)),
         {},
         tuple(zip(map(along, plan.results), plan.shapes, strict=True)),
         kind,
         rule,
     )
+
+
+def _is_entered(plan: Plan, k: int) -> bool:
+    return plan.entered is not None and plan.entered[k]
 
 
 def _in_order(graph: Any, free: Sequence[int]) -> list[Any]:
@@ -269,6 +303,8 @@ def _choose(
     """The cheapest plan; ties are resolved by the fewest redistributions."""
 
     def fits(plan: Plan) -> bool:
+        if has_gradient and plan.entered is None:
+            return False
         if has_gradient and any(
             isinstance(state, Joined) and state.combine != "sum"
             for state in (*plan.results, *plan.needs)
