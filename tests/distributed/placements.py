@@ -128,8 +128,8 @@ def expectation(call, args):
         return None
 
 
-def difference(name, args, draw, mesh):
-    """What differs in one call; empty if nothing does."""
+def difference(name, args, draw, mesh, seen):
+    """What differs in one call; empty if nothing does. Adds how results are placed."""
     call = _C._op_named(name)
     if (expected := expectation(call, args)) is None:
         return ""
@@ -143,7 +143,9 @@ def difference(name, args, draw, mesh):
     if expected[1] is not None:
         shards = wanting_gradients(shards)
     try:
-        actual = tensors_of(pytree.tree_map(whole_of, call(*shards)))
+        made = call(*shards)
+        seen.append((name, [getattr(x, "placements", 0) for x in tensors_of(made)]))
+        actual = tensors_of(pytree.tree_map(whole_of, made))
         for want, got in zip(expected[0], actual, strict=True):
             if text := unlike(got, want):
                 return f"{given}: {text}"
@@ -166,14 +168,17 @@ def rank_compares(rank, size):
     warnings.simplefilter("ignore")
     seed, names = int(os.environ["SEED"]), os.environ["NAMES"].split()
     mesh = dist.init_device_mesh("cpu", MESH)
-    found = []
+    found, seen = [], []
     for name in names:
         draw = random.Random(f"{name} {seed}")  # alike on all processes
         for args, *_ in samples(name):
-            text = difference(name, args, draw, mesh)
+            text = difference(name, args, draw, mesh, seen)
             if text and not any(refused in text for refused in REFUSED):
                 found.append(f"{name} {text}")
     if not found:
+        others = [None] * size
+        dist.all_gather_object(others, repr(seen))
+        assert others == [repr(seen)] * size, "results are placed differently"
         return
     print("\n".join(found))
     sys.exit(1)

@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 import pellucid as torch
+import pellucid.distributed as dist
 import pellucid.nn.functional as F
 from pellucid.distributed.device_mesh import init_device_mesh
 from pellucid.distributed.tensor import (
@@ -68,6 +69,12 @@ def rank_shares_along_two_dims(rank, size):
         found, counts = compared(lambda x: x.softmax(1), [rows], [placed], mesh)
         assert list(found.placements) == placed and counts == {"all_reduce": 2}
     compared(lambda x: x.softmax(1), [rows], [[S(1), S(1)]], mesh)
+    # Processes with one row would gather it, and those with two would not.
+    uneven = torch.randn(3, 5, dtype=DOUBLE)
+    found, _ = compared(lambda x: x.softmax(1), [uneven], [[S(0), S(1)]], mesh)
+    placements = [None] * size
+    dist.all_gather_object(placements, found.placements)
+    assert placements == [found.placements] * size
     _, counts = compared(
         F.cross_entropy, [rows, labels], [[S(0), S(1)], [S(0), R]], mesh
     )
@@ -172,7 +179,8 @@ def sizes_sent(function):
     before = len(pickle.loads(dump())["entries"])
     made = function()
     entries = pickle.loads(dump())["entries"][before:]
-    return [math.prod(sum(entry["input_sizes"], [])) for entry in entries], made
+    sizes = [sum(map(math.prod, entry["input_sizes"])) for entry in entries]
+    return sizes, made
 
 
 def rank_attends_to_split_keys(rank, size):

@@ -41,7 +41,7 @@ class FlatGraph:
         self._varying = self._differentiated()
 
     def is_detached(self, number: int) -> bool:
-        """Whether no gradient reaches the value, or none goes on from it to an input."""
+        """Whether no gradient reaches the value, or none goes on to an input."""
         if number not in self._varying:
             return True
         readers = [step for step in self.steps if number in step.inputs]

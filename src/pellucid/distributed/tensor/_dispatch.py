@@ -16,7 +16,11 @@ import pellucid as torch
 from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import Step, line_of, steps_between
-from pellucid.distributed.tensor._registered import registered, registered_rule
+from pellucid.distributed.tensor._registered import (
+    registered,
+    registered_rule,
+    whole_shapes,
+)
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor._staged import entered, run_staged
 from pellucid.distributed.tensor.placement_types import (
@@ -247,13 +251,17 @@ def _rule(call: _Call) -> _rules.Shared | None:
     if "dtype" in kwargs and kwargs["dtype"] is not None:
         kwargs["dtype"] = _dtype_name(kwargs["dtype"])
     args = [_dtype_name(a) if isinstance(a, torch.dtype) else a for a in args]
-    return _rules.share(
-        *(call.op.name, call.op.overload, args, kwargs),
-        [spec.placements for spec in call.specs],
-        *(call.mesh.shape, call.mesh.get_coordinate()),
-        0 if call.op.is_written else -1,
-        call.has_gradient,
-    )
+    try:
+        return _rules.share(
+            *(call.op.name, call.op.overload, args, kwargs),
+            [spec.placements for spec in call.specs],
+            *(call.mesh.shape, call.mesh.get_coordinate()),
+            0 if call.op.is_written else -1,
+            call.has_gradient,
+        )
+    except _rules.RefusedError:
+        whole_shapes(call)  # raises the op's own error
+        raise
 
 
 def _on_inner(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:

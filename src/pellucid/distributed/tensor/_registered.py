@@ -52,7 +52,7 @@ def registered_rule(call: Any) -> Shared:
         results=tuple(
             zip(
                 zip(*(outs for outs, _ in chosen), strict=True),
-                _shapes(call),
+                whole_shapes(call),
                 strict=True,
             )
         ),
@@ -80,7 +80,7 @@ def _cheapest(call: Any, options: Sequence[Any], mesh_dim: int) -> Any:
     return best
 
 
-def _shapes(call: Any) -> list[tuple[int, ...]]:
+def whole_shapes(call: Any) -> list[tuple[int, ...]]:
     """The whole results' shapes, by the op's rule for them."""
     wholes = [
         torch.empty_strided(s.shape, s.stride, dtype=x.dtype, device="meta")

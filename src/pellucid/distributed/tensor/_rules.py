@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pellucid.distributed.tensor._inner import Rules, made_by_plan, made_in_stages
 from pellucid.distributed.tensor._staged import StagedRule, staged_rule
 from pellucid.distributed.tensor.placement_types import (
     Partial,
@@ -26,8 +27,17 @@ from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import Staged, stage_op, staged
 from pellucid_compiler.transforms.shard import Plan, plans
 from pellucid_compiler.transforms.shard_rules import Joined, Split, State
+from pellucid_compiler.transforms.shard_sizes import (
+    different_places,
+    holds,
+    requirements,
+)
 
 _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
+
+
+class RefusedError(Exception):
+    """The op refuses the whole's sizes."""
 
 
 class Shared(NamedTuple):
@@ -126,6 +136,8 @@ def share(
         for size, actual in zip(value.shape, tensor.shape, strict=True):
             if size.op == "sym":
                 env.setdefault(size.attr, actual)
+    if not all(holds(r.condition, env) for r in requirements(graph)):
+        raise RefusedError(op.full_name)
     named = {e.attr for value in graph.outputs for e in symbols(*value.shape)}
     if named - env.keys():
         return None  # how many elements there are depends on values
@@ -138,13 +150,16 @@ def share(
         cost += chosen[-1].cost
     values = bind_arguments(op.schema, args, kwargs)
     if cost and not free and written < 0 and op.kind != "view":
-        call_facts = _Traced(op, values, graph, env)
-        found = _in_stages(call_facts, given, sizes, places, chosen, has_gradient)
+        call_facts = _Traced(op, values, graph, env, has_gradient)
+        found = _in_stages(call_facts, given, sizes, places, chosen)
         if found is not None:
             return found
     if not results_are_parts(op, values, graph, env, chosen, sizes):
-        call_facts = _Traced(op, values, graph, env)
-        return _one_by_one(call_facts, given, sizes, places, chosen[0], written)
+        # Each plan knows the whole's sizes: they may not fit together.
+        if len(sizes) == 1 or free or written >= 0:
+            return None
+        call_facts = _Traced(op, values, graph, env, has_gradient)
+        return _nested(call_facts, given, sizes, places, chosen[0], None)
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
     kept = [k for k in range(len(graph.inputs)) if k not in free]
     return Shared(
@@ -162,33 +177,12 @@ def share(
     )
 
 
-def _one_by_one(
-    traced: _Traced,
-    given: Sequence[tuple[Placement, ...]],
-    sizes: Sequence[int],
-    places: Sequence[int],
-    plan: Plan,
-    written: int,
-) -> Shared | None:
-    """The plans of mesh dims do not fit together, as each knows the whole's sizes: the
-    call runs by the first one's, on equal parts, whose own plan is found by itself.
-    """
-    shapes = [shape_value(v.shape, traced.env) for v in traced.graph.inputs]
-    is_equal = not any(
-        isinstance(state, Split) and shape[state.dim] % sizes[0]
-        for state, shape in zip(plan.needs, shapes, strict=True)
-    )
-    is_random = len(plan.needs) != len(given)
-    if len(sizes) == 1 or not is_equal or is_random or written >= 0:
-        return None
-    return _nested(traced, given, sizes, places, plan, None)
-
-
 class _Traced(NamedTuple):
     op: Op
     values: Sequence[Any]
     graph: Any
     env: dict[str, Any]
+    has_gradient: bool
 
 
 def _in_stages(
@@ -197,10 +191,9 @@ def _in_stages(
     sizes: Sequence[int],
     places: Sequence[int],
     chosen: Sequence[Plan],
-    has_gradient: bool,
 ) -> Shared | None:
     """How the call runs if it moves less in stages, along any mesh dim."""
-    op, values = traced.op, traced.values
+    op, values, has_gradient = traced.op, traced.values, traced.has_gradient
     found: list[Staged | None] = []
     for mesh_dim, ranks in enumerate(sizes):
         states = [_state(placements[mesh_dim]) for placements in given]
@@ -231,7 +224,7 @@ def _nested(
     """A call that runs by a plan, or in stages, along the first mesh dim, on DTensors
     of the others.
     """
-    op, values, graph, env = traced
+    op, values, graph, env, _ = traced
     numbers: dict[str, int] = {}
     if in_stages is None:
         if not results_are_parts(op, values, graph, env, [plan], sizes[:1]):
@@ -250,6 +243,8 @@ def _nested(
             for p in placements[1:]
         ]
         needs.append((_placement(state), *others))
+    if not _is_alike(traced, [need[1:] for need in needs], sizes, plan, in_stages):
+        return None
     results = zip(
         [(_placement(state),) for state in source.results], shapes, strict=True
     )
@@ -265,6 +260,39 @@ def _nested(
         graph,
         is_nested=True,
     )
+
+
+def _is_alike(
+    traced: _Traced,
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    plan: Plan,
+    in_stages: Staged | None,
+) -> bool:
+    """Whether a nested call runs alike along the other dims on all processes."""
+    op, values, graph, env, has_gradient = traced
+    tensors = [
+        like(str(value.dtype), shape_value(value.shape, env)) for value in graph.inputs
+    ]
+    ranks, *others = sizes
+    wholes = [size for tensor in tensors for size in tensor.shape]
+    seen = set()
+    for place in different_places(wholes, ranks):
+
+        def share_inner(
+            name: str, overload: str, args: Any, kwargs: Any, x: Any
+        ) -> Any:
+            at = [0] * len(others)
+            return share(name, overload, args, kwargs, x, others, at, -1, has_gradient)
+
+        rules = Rules(_traced, share_inner)
+        if in_stages is None:
+            at = (ranks, place)
+            made = made_by_plan(rules, op, values, plan, env, given, at)
+        else:
+            made = made_in_stages(rules, in_stages, tensors, given, (ranks, place))
+        seen.add(tuple(made))
+    return len(seen) == 1
 
 
 def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
