@@ -258,8 +258,9 @@ class ParameterGroup:
     def unshard(self) -> None:
         """Sets gathered parameters in the modules."""
         if self.use is None:
-            self.use = _Use(self)
-            self.use.begin()
+            use = _Use(self)
+            use.begin()
+            self.use = use
 
     def reshard(self) -> None:
         """Sets the shards in the modules."""
