@@ -216,6 +216,7 @@ def drawn(seed, size):
     accumulates = draw.choice((1, 1, 2, 3)) if kind != "pipe" else 1
     if skipped or accumulates > 1:
         options.pop("static_graph", None)
+    saves = kind not in ("pipe", "zero", "flat") and chance(0.4)
     return Program(
         *(seed, kind, draw.choice((3, 5, 6, 8)), trees, skipped),
         tied=tied,
@@ -231,8 +232,8 @@ def drawn(seed, size):
         if by_data
         else set(),
         half=kind in ("ddp", "fsdp", "hsdp") and chance(0.25),
-        saves=kind not in ("pipe", "zero", "flat") and chance(0.4),
-        keeps_gradients=chance(0.3),
+        saves=saves,
+        keeps_gradients=not saves and chance(0.3),  # new objects have none
         options=options,
     )
 

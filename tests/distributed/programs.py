@@ -66,16 +66,10 @@ class Alone:
         return form([p for p in parameters if p.requires_grad], **options)
 
     def forward(self, x, step):
-        program = self.program
-        if not program.half:
-            return self.model(x, step)
-        if program.kind == "ddp":
+        if self.program.half and self.program.kind == "ddp":
             with torch.autocast("cpu", torch.bfloat16):
                 return self.model(x, step).float()
-        low = {name: p.to(torch.bfloat16) for name, p in self.model.named_parameters()}
-        return torch.func.functional_call(
-            self.model, low, (x.to(torch.bfloat16), step)
-        ).float()
+        return self.model(x, step)
 
     def scope(self, turn):
         """Where the pass of a turn runs."""
@@ -109,10 +103,17 @@ class Alone:
         total = 0
         for place in self.places:
             x, y = self.program.batch(step, turn, place)
-            loss = F.mse_loss(self.forward(x, step), y)
-            (loss / (len(self.places) * self.program.accumulates)).backward()
-            total += loss.detach() / (len(self.places) * self.program.accumulates)
+            scale = 1 / (len(self.places) * self.program.accumulates)
+            total += self.passed(x, y, step, scale)
         return total
+
+    def passed(self, x, y, step, scale):
+        """The loss after backward."""
+        if self.program.half and self.program.kind != "ddp":
+            model = Lowered(self.model)
+            low = {name: p.to(torch.bfloat16) for name, p in model.named_parameters()}
+            return torch.func.functional_call(model, low, (x, y, step, scale))
+        return after_backward(self.forward(x, step), y, scale)
 
     def state(self):
         """Parameters and gradients by name."""
@@ -121,6 +122,26 @@ class Alone:
             name = name.removeprefix("module.")
             found[name], found[f"{name}.grad"] = whole(p), whole(p.grad)
         return found
+
+
+class Lowered(torch.nn.Module):
+    """A pass in bfloat16: its parameters are replaced until backward is done, which
+    may recompute.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, y, step, scale):
+        made = self.model(x.to(torch.bfloat16), step).float()
+        return after_backward(made, y, scale)
+
+
+def after_backward(made, y, scale):
+    loss = F.mse_loss(made, y) * scale
+    loss.backward()
+    return loss.detach()
 
 
 def whole(x):
@@ -167,6 +188,9 @@ class Apart(Alone):
         form, options = OPTIMIZERS[self.program.optimizer]
         wanted = [p for p in parameters if p.requires_grad]
         return ZeroRedundancyOptimizer(wanted, form, **options)
+
+    def passed(self, x, y, step, scale):
+        return after_backward(self.forward(x, step), y, scale)
 
     def forward(self, x, step):
         if self.program.kind == "ddp":
