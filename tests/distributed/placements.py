@@ -74,34 +74,88 @@ def whole_of(x):
     return x.full_tensor() if isinstance(x, DTensor) else x
 
 
-def difference(name, args, draw, mesh):
-    """What differs in one call; empty if nothing does."""
-    call = _C._op_named(name)
-    plain = as_tensors(args)
+def tensors_of(values):
+    return [x for x in pytree.tree_leaves(values) if isinstance(x, torch.Tensor)]
+
+
+def wanting_gradients(values):
+    """The same values, of whose tensors those that may have gradients want them."""
+    for x in tensors_of(values):
+        if x.is_floating_point() or x.is_complex():
+            x.requires_grad_()
+    return values
+
+
+def gradients(results, operands):
+    """The gradients of a sum of results, each element of which has its own weight."""
+    total = 0
+    for x in results:
+        if x.requires_grad:
+            x = torch.view_as_real(x) if x.is_complex() else x
+            weights = torch.arange(1, x.numel() + 1, dtype=x.dtype).sin()
+            total = total + (x * weights.reshape(x.shape)).sum()
+    wanted = [x for x in operands if x.requires_grad]
+    return torch.autograd.grad(total, wanted, allow_unused=True)
+
+
+def unlike(got, want):
+    """How a value differs from the one expected; empty if it does not."""
+    if want is None or got is None:
+        nothing = all(x is None or not x.any() for x in (got, want))
+        return "" if nothing else f"{got} instead of {want}"
+    if want.shape != got.shape or want.dtype != got.dtype:
+        types = [f"{x.dtype}{tuple(x.shape)}" for x in (got, want)]
+        return " instead of ".join(types)
+    if not torch.allclose(got, want, 1e-6, 1e-6, equal_nan=True):
+        return f"{got} instead of {want}"
+    return ""
+
+
+def expectation(call, args):
+    """What one process gives: results and, where the call has them, gradients; None if
+    it raises.
+    """
     try:
-        expected = call(*plain)
+        operands = wanting_gradients(as_tensors(args))
+        results = tensors_of(call(*operands))
+        if any(x.requires_grad for x in results):
+            return results, gradients(results, tensors_of(operands))
     except Exception:
+        pass
+    try:
+        return tensors_of(call(*as_tensors(args))), None
+    except Exception:
+        return None
+
+
+def difference(name, args, draw, mesh, seen):
+    """What differs in one call; empty if nothing does. Adds how results are placed."""
+    call = _C._op_named(name)
+    if (expected := expectation(call, args)) is None:
         return ""
     shards = pytree.tree_map(
         lambda x: distributed(x, draw, mesh) if isinstance(x, torch.Tensor) else x,
         as_tensors(args),
     )
-    given = [x.placements for x in pytree.tree_leaves(shards) if isinstance(x, DTensor)]
+    given = [x.placements for x in tensors_of(shards)]
     if not given:
         return ""
+    if expected[1] is not None:
+        shards = wanting_gradients(shards)
     try:
-        actual = pytree.tree_map(whole_of, call(*shards))
+        made = call(*shards)
+        seen.append((name, [getattr(x, "placements", 0) for x in tensors_of(made)]))
+        actual = tensors_of(pytree.tree_map(whole_of, made))
+        for want, got in zip(expected[0], actual, strict=True):
+            if text := unlike(got, want):
+                return f"{given}: {text}"
+        if expected[1] is not None:
+            found = map(whole_of, gradients(actual, tensors_of(shards)))
+            for want, got in zip(expected[1], found, strict=True):
+                if text := unlike(got, want):
+                    return f"{given}: gradient {text}"
     except Exception as error:
         return f"{given}: {type(error).__name__}: {str(error)[:300]}"
-    pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), strict=True)
-    for want, got in pairs:
-        if not isinstance(want, torch.Tensor):
-            continue
-        if want.shape != got.shape or want.dtype != got.dtype:
-            types = [f"{x.dtype}{tuple(x.shape)}" for x in (got, want)]
-            return f"{given}: {' instead of '.join(types)}"
-        if not torch.allclose(got, want, 1e-6, 1e-6, equal_nan=True):
-            return f"{given}: {got} instead of {want}"
     return ""
 
 
@@ -114,16 +168,20 @@ def rank_compares(rank, size):
     warnings.simplefilter("ignore")
     seed, names = int(os.environ["SEED"]), os.environ["NAMES"].split()
     mesh = dist.init_device_mesh("cpu", MESH)
-    found = []
+    found, seen = [], []
     for name in names:
         draw = random.Random(f"{name} {seed}")  # alike on all processes
         for args, *_ in samples(name):
-            text = difference(name, args, draw, mesh)
+            text = difference(name, args, draw, mesh, seen)
             if text and not any(refused in text for refused in REFUSED):
                 found.append(f"{name} {text}")
-                if rank == 0:
-                    print(found[-1], flush=True)
-    assert not found
+    if not found:
+        others = [None] * size
+        dist.all_gather_object(others, repr(seen))
+        assert others == [repr(seen)] * size, "results are placed differently"
+        return
+    print("\n".join(found))
+    sys.exit(1)
 
 
 def comparable():
@@ -131,18 +189,38 @@ def comparable():
     return [name for name in NAMES if REGISTRY[name].kind != "random"]
 
 
+PARTS = 37  # of the ops, each compared in one run
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parts", nargs="+", type=int, default=range(PARTS))
     parser.add_argument("--names", nargs="+", default=None)
     given = parser.parse_args()
-    environment = {"SEED": str(given.seed)}
-    names = " ".join(given.names or comparable())
+    parts = [comparable()[part::PARTS] for part in given.parts]
+    for names in [given.names] if given.names else parts:
+        text = "\n".join(found_in_ranks(names, given.seed))
+        print(text or f"{len(names)} ops, from {names[0]}: none differs", flush=True)
+
+
+def found_in_ranks(names, seed):
+    """What differs; once something does, the ranks' next calls are not to be trusted,
+    so that those are compared by others.
+    """
+    from tests.distributed.placements import rank_compares  # not __main__'s
+
     with tempfile.TemporaryDirectory() as folder:
-        for text in run_ranks(
-            rank_compares, 4, Path(folder), NAMES=names, **environment
-        ):
-            sys.stdout.write(text)
+        given = {"NAMES": " ".join(names), "SEED": str(seed)}
+        try:
+            run_ranks(rank_compares, 4, Path(folder), **given)
+        except AssertionError as error:
+            text = str(error)
+        else:
+            return []
+    middle = len(names) // 2
+    halves = (names[:middle], names[middle:]) if middle else ()
+    return [text for half in halves for text in found_in_ranks(half, seed)] or [text]
 
 
 if __name__ == "__main__":

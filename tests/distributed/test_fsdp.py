@@ -30,6 +30,7 @@ from pellucid.distributed.tensor.parallel import (
     parallelize_module,
 )
 from pellucid.nn import functional as F
+from pellucid.utils.checkpoint import checkpoint
 from tests.distributed.ranks import run_ranks
 
 
@@ -108,6 +109,39 @@ def rank_trains(rank, size):
     holds_gradients(sharded(), rank, size)
     shards_along_other_dims(rank, size, expected)
     customizes_communication(rank, size, expected)
+
+
+def rank_recomputes(rank, size):
+    """A checkpoint inside a sharded module finds gathered parameters again."""
+    expected = pytest.approx(train(net(), max_norm=0.5), rel=1e-5)
+    for reshards, times in ((True, 2), (False, 1)):
+        model = sharded(reshard_after_forward=reshards)
+        for block in model.blocks:
+            inner = block.forward
+            block.forward = functools.partial(checkpoint, inner, use_reentrant=False)
+            block.norm.bias.requires_grad_(False)
+        gathers = model.blocks[0]._fsdp.all_gather = Counted()
+        model(torch.zeros(1, 4, dtype=torch.int64)).sum().backward()
+        assert gathers.count == times
+        assert isinstance(model.blocks[0].up.weight, DTensor)
+        model.zero_grad()
+        for block in model.blocks:
+            block.norm.bias.requires_grad_(True)
+        assert train(model, rank, size, 0.5) == expected
+
+
+class Counted:
+    """``all_gather_into_tensor``, counted."""
+
+    count = 0
+
+    def __call__(self, *arguments):
+        self.count += 1
+        return dist.all_gather_into_tensor(*arguments)
+
+
+def test_checkpoints_inside_sharded_modules(tmp_path):
+    run_ranks(rank_recomputes, 2, tmp_path)
 
 
 def shards_along_other_dims(rank, size, expected):

@@ -2,9 +2,13 @@
 values, gradients and collectives beside one process.
 """
 
+import math
+import pickle
+
 import pytest
 
 import pellucid as torch
+import pellucid.distributed as dist
 import pellucid.nn.functional as F
 from pellucid.distributed.device_mesh import init_device_mesh
 from pellucid.distributed.tensor import (
@@ -14,7 +18,7 @@ from pellucid.distributed.tensor import (
     distribute_tensor,
 )
 from pellucid.distributed.tensor.debug import CommDebugMode
-from tests.distributed.placements import comparable
+from tests.distributed.placements import PARTS, comparable, rank_compares
 from tests.distributed.ranks import run_ranks
 
 R, S = Replicate(), Shard
@@ -65,6 +69,12 @@ def rank_shares_along_two_dims(rank, size):
         found, counts = compared(lambda x: x.softmax(1), [rows], [placed], mesh)
         assert list(found.placements) == placed and counts == {"all_reduce": 2}
     compared(lambda x: x.softmax(1), [rows], [[S(1), S(1)]], mesh)
+    # Processes with one row would gather it, and those with two would not.
+    uneven = torch.randn(3, 5, dtype=DOUBLE)
+    found, _ = compared(lambda x: x.softmax(1), [uneven], [[S(0), S(1)]], mesh)
+    placements = [None] * size
+    dist.all_gather_object(placements, found.placements)
+    assert placements == [found.placements] * size
     _, counts = compared(
         F.cross_entropy, [rows, labels], [[S(0), S(1)], [S(0), R]], mesh
     )
@@ -102,6 +112,8 @@ def rank_shares_examples(rank, size):
         lambda x: linalg.lu(x)[2],
         lambda x: linalg.lu_factor(x)[0],
         lambda x: linalg.eigvals(x).abs(),
+        lambda x: linalg.eigvals(x).real,
+        lambda x: torch.view_as_complex(torch.view_as_real(linalg.eigvals(x))).abs(),
         lambda x: torch.orgqr(x, x[..., 0]),
     ):
         found, _ = compared(function, [a], [[S(0)]], mesh)
@@ -140,11 +152,73 @@ def test_what_can_be_decomposed_is_a_function_of_ops():
 
 @pytest.mark.parametrize("part", range(4))
 def test_calls_with_random_placements_agree(part, tmp_path):
-    names = comparable()[part::37]
-    run_ranks_of(names, part, tmp_path)
+    run_ranks_of(comparable()[part::PARTS], part, tmp_path)
+
+
+# One for each reason why calls differed once, at seed 0.
+DIFFERED = [
+    "avg_pool1d",  # a part without channels, which the op refuses
+    "conv1d",  # groups that two mesh dims shared together, though not each
+    "copy",  # an operand that is not read: not the reason for a sum of gradients
+    "pellucid::_batch_norm_with_statistics",  # a sum read before it is combined
+    "pellucid::_ps_roi_pool",  # a stage that reads no operand, along one of two dims
+]
+
+
+def test_calls_that_differed_once_agree(tmp_path):
+    run_ranks_of(DIFFERED, 0, tmp_path)
 
 
 def run_ranks_of(names, seed, folder):
-    from tests.distributed.placements import rank_compares
-
     run_ranks(rank_compares, 4, folder, NAMES=" ".join(names), SEED=str(seed))
+
+
+def sizes_sent(function):
+    """The operands' sizes of each collective that a function calls, and its result."""
+    dump = torch._C._distributed_c10d._dump_fr_trace
+    before = len(pickle.loads(dump())["entries"])
+    made = function()
+    entries = pickle.loads(dump())["entries"][before:]
+    sizes = [sum(map(math.prod, entry["input_sizes"])) for entry in entries]
+    return sizes, made
+
+
+def rank_attends_to_split_keys(rank, size):
+    mesh = init_device_mesh("cpu", (size,))
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 2, n, 8, dtype=DOUBLE) for n in (6, 10, 10))
+    mask = torch.randn(6, 10, dtype=DOUBLE)
+    slope = torch.randn_like(query)
+    num_rows = 2 * 2 * 6
+    for settings in ({}, {"is_causal": True}, {"attn_mask": mask}):
+        plain = [x.clone().requires_grad_() for x in (query, key, value)]
+        expected = F.scaled_dot_product_attention(*plain, **settings)
+        gradients = torch.autograd.grad(expected, plain, slope)
+        operands = zip((query, key, value), (R, S(2), S(2)), strict=True)
+        parts = [distribute_tensor(x, mesh, [p]).requires_grad_() for x, p in operands]
+        if "attn_mask" in settings:
+            settings["attn_mask"] = distribute_tensor(mask, mesh, [S(1)])
+        sent, found = sizes_sent(
+            lambda parts=parts, settings=settings: F.scaled_dot_product_attention(
+                *parts, **settings
+            )
+        )
+        assert set(sent) == {num_rows}  # greatest scores, and sums of weights
+        assert found.placements == (Partial(),)
+        given = distribute_tensor(slope, mesh, [R])
+        sent, actual = sizes_sent(
+            lambda found=found, parts=parts, given=given: torch.autograd.grad(
+                found, parts, given
+            )
+        )
+        # The gradients of the rows' sums, and the queries', which all keys' add to.
+        assert sorted(sent) == [num_rows, query.numel()]
+        torch.testing.assert_close(found.full_tensor(), expected)
+        assert [x.placements[0] for x in actual] == [R, S(2), S(2)]
+        for got, want in zip(actual, gradients, strict=True):
+            torch.testing.assert_close(got.full_tensor(), want)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_attention_to_split_keys_sends_a_number_a_row(size, tmp_path):
+    run_ranks(rank_attends_to_split_keys, size, tmp_path, TORCH_FR_BUFFER_SIZE="1000")

@@ -82,6 +82,11 @@ def rank_refuses(mesh):
     x = distribute_tensor(torch.randn(4, 4), mesh, [Shard(0)])
     with pytest.raises(RuntimeError, match="mixed torch"):
         x + torch.randn(4, 4)
+    with pytest.raises(RuntimeError) as plain:
+        torch.randn(4, 4) @ torch.randn(6, 4)
+    with pytest.raises(RuntimeError) as placed:  # the op's own error
+        x @ distribute_tensor(torch.randn(6, 4), mesh, [Shard(1)])
+    assert str(placed.value) == str(plain.value)
     with pytest.raises(ValueError, match="same length as"):
         x.redistribute(placements=[Shard(0), Shard(1)])
     with pytest.raises(RuntimeError, match="cannot be redistributed to P"):

@@ -421,7 +421,7 @@ API = {
     },
     "distributed/fsdp": {
         *("amp", "autograd", "distributed", "distributed/tensor", "nn", "nn/utils"),
-        *("utils/_pytree",),
+        *("utils", "utils/_pytree"),
     },
     "distributed/launcher": {
         *("distributed/elastic/agent/server", "distributed/elastic/multiprocessing"),

@@ -11,10 +11,12 @@ that an outer checkpoint's hooks replace them by placeholders too.
 
 from __future__ import annotations
 
+import threading
 import traceback
 import weakref
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -24,7 +26,15 @@ from pellucid._tensor.copying import leaf_of
 from pellucid.autograd import Function
 from pellucid.autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointError", "Frame", "GraphExecGroup", "StopRecomputation"]
+__all__ = [
+    "CheckpointError",
+    "Frame",
+    "GraphExecGroup",
+    "StopRecomputation",
+    "add_scope",
+    "current_scopes",
+    "remove_scope",
+]
 
 
 class CheckpointError(RuntimeError):
@@ -33,6 +43,40 @@ class CheckpointError(RuntimeError):
 
 class StopRecomputation(Exception):
     """Raised to stop a recomputation early: everything needed has been recomputed."""
+
+
+class _Scopes(threading.local):
+    def __init__(self) -> None:
+        self.entered: list[Callable[[], AbstractContextManager[Any]]] = []
+
+
+_scopes = _Scopes()
+
+
+def add_scope(scope: Callable[[], AbstractContextManager[Any]]) -> None:
+    """Until ``remove_scope``: functions checkpointed now run again inside ``scope()``,
+    which restores what they see now.
+    """
+    _scopes.entered.append(scope)
+
+
+def remove_scope(scope: Callable[[], AbstractContextManager[Any]]) -> None:
+    """Ends ``add_scope``."""
+    _scopes.entered.remove(scope)
+
+
+def current_scopes() -> Callable[[], AbstractContextManager[None]]:
+    """What enters the scopes of this moment again."""
+    scopes = list(_scopes.entered)
+
+    @contextmanager
+    def enter() -> Iterator[None]:
+        with ExitStack() as stack:
+            for scope in scopes:
+                stack.enter_context(scope())
+            yield
+
+    return enter
 
 
 class GraphExecGroup:

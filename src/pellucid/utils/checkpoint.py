@@ -21,6 +21,7 @@ from pellucid.utils._recompute import (
     CheckpointError,
     Frame,
     GraphExecGroup,
+    current_scopes,
 )
 from pellucid.utils._selective import (
     SAC_IGNORED_OPS,
@@ -137,10 +138,10 @@ def recorded(
         )
     first_context, second_context = context_fn()
     state = pellucid.get_rng_state() if preserve_rng_state else None
-    region = _current_region()
+    region, scopes = _current_region(), current_scopes()
 
     def recompute(keywords: dict[str, Any], *args: Any) -> None:
-        with _random_numbers_of(state), region, second_context:
+        with _random_numbers_of(state), region, scopes(), second_context:
             function(*args, **keywords)
 
     frame = Frame(

@@ -18,7 +18,12 @@ from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.transforms.shard import Plan
 from pellucid_compiler.transforms.shard_rules import Split, State
-from pellucid_compiler.transforms.shard_sizes import different_places, part_size
+from pellucid_compiler.transforms.shard_sizes import (
+    different_places,
+    holds,
+    part_size,
+    requirements,
+)
 
 
 def size_at(
@@ -65,8 +70,8 @@ def results_are_parts(
     plans: Sequence[Plan],
     mesh: Sequence[int],
 ) -> bool:
-    """Whether a call with TensorLikes, one value per argument, gives the parts that its
-    plans say on every process. A plan for each mesh dim.
+    """Whether a call with TensorLikes, one value per argument, is accepted and gives
+    the parts that its plans say on every process. A plan for each mesh dim.
     """
     wholes = [size for value in values for size in _sizes(value)]
     choices = [different_places(wholes, ranks) for ranks in mesh]
@@ -82,6 +87,8 @@ def results_are_parts(
             op.schema, with_parts(op, values, part, numbers), {}, op.options.numbers
         )
         made = op.trace(call.key, call.env).nominal
+        if not all(holds(r.condition, call.env) for r in requirements(made)):
+            return False
         for k, (result, whole) in enumerate(
             zip(made.outputs, graph.outputs, strict=True)
         ):

@@ -126,6 +126,14 @@ class _Source(NamedTuple):
         joined = [k for k, other in self.plan.joins if other == number and k <= place]
         return None if joined else state
 
+    def given(self, stage: Stage) -> dict[int, State]:
+        """The states of a stage's operands, after it has combined some."""
+        first = stage.steps[0]
+        return {
+            number: None if number in stage.joins else self.state(number, first)
+            for number in stage.inputs
+        }
+
 
 def staged(
     op: Op,
@@ -234,7 +242,7 @@ def _call(source: _Source, place: int, description: bytes) -> StageCall:
     return StageCall(
         *(body.schema.text, encode([RULE, description, [], 0])),
         *(stage.inputs, stage.outputs),
-        tuple(source.state(number, stage.steps[0]) for number in stage.inputs),
+        tuple(source.given(stage).values()),
         tuple(combines.items()),
         tuple(body.function.sizes.values()),
         tuple(source.env[number.attr] for number in body.function.numbers),
@@ -316,7 +324,7 @@ class _Body:
 
     def __init__(self, source: _Source, stage: Stage, description: bytes) -> None:
         self.source, self.stage, self.description = source, stage, description
-        self.states = {n: source.state(n, stage.steps[0]) for n in stage.inputs}
+        self.states = source.given(stage)
         self.sizes: dict[tuple[str, Expr], Size] = {}
         self.numbers: dict[Expr, None] = {}
         told = {

@@ -38,10 +38,11 @@ class FlatGraph:
         self.values = dict(zip(self.inputs, graph.inputs, strict=True))
         for step in self.steps:
             self.values.update(zip(step.outputs, step.node.outputs, strict=True))
+        self._varying = self._differentiated()
 
     def is_detached(self, number: int) -> bool:
-        """Whether no gradient reaches the value."""
-        if not self.values[number].differentiable:
+        """Whether no gradient reaches the value, or none goes on to an input."""
+        if number not in self._varying:
             return True
         readers = [step for step in self.steps if number in step.inputs]
         return number not in self.outputs and all(
@@ -50,6 +51,17 @@ class FlatGraph:
             for k, other in enumerate(step.inputs)
             if other == number
         )
+
+    def _differentiated(self) -> set[int]:
+        """The values from which gradients go on to an input."""
+        found = {n for n in self.inputs if self.values[n].differentiable}
+        for step in self.steps:
+            if any(
+                number in found and not _is_detached(step.node, operand)
+                for operand, number in enumerate(step.inputs)
+            ):
+                found |= {n for n in step.outputs if self.values[n].differentiable}
+        return found
 
     def _add(self, graph: Graph, names: dict[Value, int]) -> None:
         for node in graph.nodes:

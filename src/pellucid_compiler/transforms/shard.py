@@ -10,7 +10,7 @@ wrong on parts is dropped (``shard_sizes.py``). Called by
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pellucid_compiler.ir.graph import Graph, Node
@@ -40,7 +40,9 @@ class Plan(NamedTuple):
 
     ``numbers`` are those of the call's numbers that become the size of the process's
     part. ``cost`` counts the elements that move. ``chosen`` has each step's strategy;
-    ``joins`` says before which step an intermediate value is combined.
+    ``joins`` says before which step an intermediate value is combined. ``entered``:
+    the replicated inputs whose gradients are partial sums; None if one is the sum of a
+    whole one and a partial one.
     """
 
     needs: tuple[State, ...]
@@ -49,6 +51,7 @@ class Plan(NamedTuple):
     numbers: tuple[str, ...]
     chosen: tuple[Strategy, ...] = ()
     joins: tuple[tuple[int, int], ...] = ()
+    entered: tuple[bool, ...] | None = ()
 
 
 def moving_cost(have: State, want: State, elements: int) -> float | None:
@@ -155,7 +158,29 @@ def staged_plans(
 def _plan(flat: FlatGraph, partial: _Partial, numbers: tuple[str, ...]) -> Plan:
     needs = tuple(partial.states[number] for number in flat.inputs)
     results = tuple(partial.states[number] for number in flat.outputs)
-    return Plan(needs, results, partial.cost, numbers, partial.chosen, partial.joins)
+    entered = _entered(flat, partial)
+    chosen, joins = partial.chosen, partial.joins
+    return Plan(needs, results, partial.cost, numbers, chosen, joins, entered)
+
+
+def _entered(flat: FlatGraph, partial: _Partial) -> tuple[bool, ...] | None:
+    """Which inputs' gradients are partial sums. That of a replicated value is one if a
+    shared step reads it, and whole if it is a result.
+    """
+    is_partial: dict[int, set[bool]] = {}
+
+    def add(numbers: Iterable[int], kinds: set[bool]) -> None:
+        for number in numbers:
+            is_varying = flat.values[number].differentiable
+            if is_varying and partial.states[number] is None:
+                is_partial.setdefault(number, set()).update(kinds)
+
+    add(flat.outputs, {False})
+    for step, strategy in [*zip(flat.steps, partial.chosen, strict=True)][::-1]:
+        made = [is_partial.get(number, set()) for number in step.outputs]
+        add(step.inputs, {True} if strategy.is_shared else set().union(*made))
+    found = [is_partial.get(number, set()) for number in flat.inputs]
+    return None if any(len(k) > 1 for k in found) else tuple(True in k for k in found)
 
 
 def _search(
@@ -168,18 +193,18 @@ def _search(
     talk: Talk | None,
 ) -> list[_Partial]:
     sizes = [_product(shape_value(value.shape, env)) for value in graph.inputs]
-    start = {
-        number: state
-        for number, state in zip(flat.inputs, given, strict=True)
-        if number not in flat.read
-    }
     costs = {
         number: (state, 0 if k in free else size)
         for k, (number, state, size) in enumerate(
             zip(flat.inputs, given, sizes, strict=True)
         )
     }
-    frontier = [_Partial(start, 0.0, ())]
+    unread = {n: costs[n] for n in flat.inputs if n not in flat.read}
+    frontier = [_Partial({n: have for n, (have, _) in unread.items()}, 0.0, ())]
+    if any(have is not None for have, _ in unread.values()):
+        moves = [moving_cost(have, None, size) for have, size in unread.values()]
+        total = sum(cost for cost in moves if cost is not None)
+        frontier.append(_Partial(dict.fromkeys(unread), total, ()))
     for step in flat.steps:
         choices = strategies(step.node, env, ranks, talk is not None)
         if step.node.primitive is SCAN and talk is None:

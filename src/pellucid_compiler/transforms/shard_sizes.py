@@ -64,12 +64,12 @@ def local_numbers(
     return tuple(sorted(name for name in changed if "." not in name))
 
 
-def _requirements(graph: Graph) -> Iterator[Requirement]:
+def requirements(graph: Graph) -> Iterator[Requirement]:
     """Those of the Graph and of the Graphs that it calls, which name the same sizes."""
     yield from graph.requirements
     for node in graph.nodes:
         if node.primitive is CALL:
-            yield from _requirements(node.attrs.body)
+            yield from requirements(node.attrs.body)
 
 
 def _follow(condition: Expr, changed: set[str]) -> None:
@@ -126,7 +126,7 @@ def _are_parts(
     parts: _Parts,
 ) -> bool:
     """Whether every value has the sizes of its state when the Graph runs on parts."""
-    if not all(holds(r.condition, parts.local) for r in _requirements(graph)):
+    if not all(holds(r.condition, parts.local) for r in requirements(graph)):
         return False
     inputs = zip(graph.inputs, flat.inputs, strict=True)
     steps = zip(flat.steps, chosen, strict=True)

@@ -37,6 +37,10 @@ class _Run(NamedTuple):
     def read(self, flat: FlatGraph) -> set[int]:
         return {n for k in self.steps for n in flat.steps[k].inputs}
 
+    def touched(self, flat: FlatGraph) -> set[int]:
+        """What is read or computed before it may be combined."""
+        return self.made(flat) | self.read(flat)
+
 
 def stages_of(flat: FlatGraph, plan: Plan) -> list[Stage]:
     """The stages, in order."""
@@ -64,7 +68,7 @@ def _runs(flat: FlatGraph, plan: Plan) -> list[_Run]:
     for place, strategy in enumerate(plan.chosen):
         joins = [number for step, number in plan.joins if step == place]
         is_new = not runs or runs[-1].is_shared != strategy.is_shared
-        if is_new or not runs[-1].made(flat).isdisjoint(joins):
+        if is_new or not runs[-1].touched(flat).isdisjoint(joins):
             runs.append(_Run([], [], strategy.is_shared))
         runs[-1].steps.append(place)
         runs[-1].joins.extend(joins)

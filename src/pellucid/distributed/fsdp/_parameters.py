@@ -2,12 +2,15 @@
 
 Gathered parameters are results of ``_Unshard``, whose backward reduce-scatters their
 gradients when autograd runs it. Ops that save a gathered parameter for backward save
-its name, and backward gathers it again.
+its name, and backward gathers it again. A checkpoint that runs a part of the module
+again finds gathered parameters in it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pellucid as torch
@@ -18,6 +21,7 @@ from pellucid.distributed.fsdp._mesh_dims import Layout
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
 from pellucid.distributed.tensor import DTensor
 from pellucid.distributed.tensor._spec import Spec, spec_of
+from pellucid.utils._recompute import add_scope, remove_scope
 
 
 class Place(NamedTuple):
@@ -75,10 +79,10 @@ class Entry:
         """Takes the parameter that the module has now: ``to_empty`` and
         ``load_state_dict(assign=True)`` replace it.
         """
-        module, name = self.places[0]
-        current = module._parameters[name]
+        current = self.current()
         if current is not self.sharded:
             if not isinstance(current, DTensor):
+                module, name = self.places[0]
                 raise TypeError(
                     f"{name} of {type(module).__name__} was replaced by a "
                     f"{type(current).__name__}: fully_shard needs a DTensor, as "
@@ -97,6 +101,11 @@ class Entry:
     def count(self) -> int:
         """The number of elements of a shard, including padding."""
         return int(self.step * self.row)
+
+    def current(self) -> Any:
+        """The parameter that the modules have now."""
+        module, name = self.places[0]
+        return module._parameters[name]
 
     def put(self, value: Any) -> None:
         """Sets the parameter in its modules."""
@@ -243,8 +252,7 @@ class ParameterGroup:
         """Keeps what was changed in the gathered parameters."""
         rank = self.layout.place
         for entry in self.entries:
-            module, name = entry.places[0]
-            entry.keep_part_of(module._parameters[name], rank)
+            entry.keep_part_of(entry.current(), rank)
 
     def enter(self) -> None:
         """A call of one of the modules begins."""
@@ -261,8 +269,9 @@ class ParameterGroup:
     def unshard(self) -> None:
         """Sets gathered parameters in the modules."""
         if self.use is None:
-            self.use = _Use(self)
-            self.use.begin()
+            use = _Use(self)
+            use.begin()
+            self.use = use
 
     def reshard(self) -> None:
         """Sets the shards in the modules."""
@@ -279,6 +288,7 @@ class _Use:
         self._again: list[Any] | None = None
         self._hooks: saved_tensors_hooks | None = None
         self._places: dict[int, int] = {}
+        self._are_varying: list[bool] = []
 
     def begin(self) -> None:
         """Gathers the parameters, and hooks their saving for backward."""
@@ -289,14 +299,19 @@ class _Use:
         for k, (entry, whole) in enumerate(zip(group.entries, wholes, strict=True)):
             entry.put(entry.as_used(whole))
             self._places[whole.untyped_storage()._cdata] = k
+        self._are_varying = [whole.requires_grad for whole in wholes]
+        add_scope(self.gathered_again)
         if group.reshards:
             self._hooks = saved_tensors_hooks(self._pack, self._unpack)
             self._hooks.__enter__()
+        else:
+            self._again = [whole.detach() for whole in wholes]
 
     def end(self) -> None:
         """Frees the gathered parameters; backward gathers saved ones again."""
         if self._hooks is not None:
             self._hooks.__exit__()
+        remove_scope(self.gathered_again)
         self._places = {}
         for entry in self._group.entries:
             entry.put(entry.sharded)
@@ -311,10 +326,31 @@ class _Use:
         if isinstance(packed, torch.Tensor):
             return packed
         place, *geometry = packed
+        return self._gathered()[place].as_strided(*geometry)
+
+    def _gathered(self) -> list[Any]:
+        """The parameters in backward."""
         if self._again is None:
             locals = [entry.local for entry in self._group.entries]
             self._again = self._group.gather(locals)
-        return self._again[place].as_strided(*geometry)
+        return self._again
+
+    @contextmanager
+    def gathered_again(self) -> Iterator[None]:
+        """A scope in which the modules have the gathered parameters, without their
+        history: what is computed there are values.
+        """
+        entries = self._group.entries
+        before = [entry.current() for entry in entries]
+        for entry, whole, is_varying in zip(
+            entries, self._gathered(), self._are_varying, strict=True
+        ):
+            entry.put(entry.as_used(whole.detach().requires_grad_(is_varying)))
+        try:
+            yield
+        finally:
+            for entry, value in zip(entries, before, strict=True):
+                entry.put(value)
 
     def backward(self, gradients: Any) -> list[Any]:
         """The gradients of the shards."""

@@ -232,6 +232,11 @@ class FullyShardedDataParallel(nn.Module):
         except AttributeError:
             return getattr(super().__getattr__("_fsdp_wrapped_module"), name)
 
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Under the names that they have in the wrapped module."""
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            yield name.replace("_fsdp_wrapped_module.", ""), parameter
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Accumulates gradients, which the next backward outside reduces."""

@@ -16,7 +16,11 @@ import pellucid as torch
 from pellucid import _C
 from pellucid.distributed.tensor import _moves, _rules
 from pellucid.distributed.tensor._redistribute import Step, line_of, steps_between
-from pellucid.distributed.tensor._registered import registered, registered_rule
+from pellucid.distributed.tensor._registered import (
+    registered,
+    registered_rule,
+    whole_shapes,
+)
 from pellucid.distributed.tensor._spec import Spec, known_spec, spec_of
 from pellucid.distributed.tensor._staged import entered, run_staged
 from pellucid.distributed.tensor.placement_types import (
@@ -176,11 +180,9 @@ class _Call:
         """What moves each part to where the op wants it; None where it stays."""
         moves = self.steps(shared.needs)
         if self.has_gradient and shared.staged is None:
-            for k, (local, need) in enumerate(
-                zip(self.locals, shared.needs, strict=True)
-            ):
+            for k, local in enumerate(self.locals):
                 if local.requires_grad:
-                    moves[k] += _entries(self.mesh, need, shared.is_shared)
+                    moves[k] += _entries(self.mesh, shared.is_entered[k])
         return [_joined(steps) for steps in moves]
 
     def moved(self, needs: Any) -> list[Any]:
@@ -249,26 +251,29 @@ def _rule(call: _Call) -> _rules.Shared | None:
     if "dtype" in kwargs and kwargs["dtype"] is not None:
         kwargs["dtype"] = _dtype_name(kwargs["dtype"])
     args = [_dtype_name(a) if isinstance(a, torch.dtype) else a for a in args]
-    return _rules.share(
-        *(call.op.name, call.op.overload, args, kwargs),
-        [spec.placements for spec in call.specs],
-        *(call.mesh.shape, call.mesh.get_coordinate()),
-        0 if call.op.is_written else -1,
-        call.has_gradient,
-    )
+    try:
+        return _rules.share(
+            *(call.op.name, call.op.overload, args, kwargs),
+            [spec.placements for spec in call.specs],
+            *(call.mesh.shape, call.mesh.get_coordinate()),
+            0 if call.op.is_written else -1,
+            call.has_gradient,
+        )
+    except _rules.RefusedError:
+        whole_shapes(call)  # raises the op's own error
+        raise
 
 
 def _on_inner(call: _Call, shared: _rules.Shared, wrap: Wrap) -> Any:
     """Runs a nested rule: along the first mesh dim, on DTensors of the others."""
     inner, line = call.mesh._inner, line_of(call.mesh, 0)
     operands = []
-    parts = call.moved(shared.needs)
-    for part, spec, (need, *rest) in zip(parts, call.specs, shared.needs, strict=True):
+    facts = call.moved(shared.needs), call.specs, shared.needs, shared.is_entered
+    for part, spec, (need, *rest), (is_entered,) in zip(*facts, strict=True):
         shape = list(spec.shape)
         if isinstance(need, Shard):
             shape[need.dim] = line.part(shape[need.dim])[0]
         x = wrap(part, spec_of(part, inner, rest, shape))
-        is_entered = shared.is_shared[0] and need.is_replicate()
         is_entered = is_entered and call.has_gradient and shared.staged is None
         operands.append(entered(line, x) if is_entered else x)
     if shared.staged is not None:
@@ -333,14 +338,13 @@ def _view(func: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:
         return func(*args, **kwargs), False
 
 
-def _entries(mesh: Any, need: Any, is_shared: tuple[bool, ...]) -> tuple[Step, ...]:
-    """What sums the gradient of an operand where it is replicated in shared work."""
+def _entries(mesh: Any, is_entered: tuple[bool, ...]) -> tuple[Step, ...]:
+    """What sums the gradient of a replicated operand that shared work reads."""
+    whole = Replicate()
     return tuple(
-        Step(_moves.Enter, (line_of(mesh, mesh_dim),), mesh_dim, placement, placement)
-        for mesh_dim, (placement, shared) in enumerate(
-            zip(need, is_shared, strict=True)
-        )
-        if shared and placement.is_replicate()
+        Step(_moves.Enter, (line_of(mesh, mesh_dim),), mesh_dim, whole, whole)
+        for mesh_dim, is_entered_here in enumerate(is_entered)
+        if is_entered_here
     )
 
 

@@ -34,16 +34,25 @@ def registered_rule(call: Any) -> Shared:
         for outs, ins in registered[call.func](*args, **kwargs)
     ]
     chosen = [_cheapest(call, options, dim) for dim in range(call.mesh.ndim)]
+    needs = tuple(zip(*(ins for _, ins in chosen), strict=True))
+    is_shared = tuple(
+        any(not placement.is_replicate() for placement in ins) for _, ins in chosen
+    )
     return Shared(
-        needs=tuple(zip(*(ins for _, ins in chosen), strict=True)),
-        is_shared=tuple(
-            any(not placement.is_replicate() for placement in ins) for _, ins in chosen
+        needs=needs,
+        is_entered=tuple(
+            tuple(
+                shared and placement.is_replicate()
+                for placement, shared in zip(need, is_shared, strict=True)
+            )
+            for need in needs
         ),
+        is_shared=is_shared,
         numbers={},
         results=tuple(
             zip(
                 zip(*(outs for outs, _ in chosen), strict=True),
-                _shapes(call),
+                whole_shapes(call),
                 strict=True,
             )
         ),
@@ -71,7 +80,7 @@ def _cheapest(call: Any, options: Sequence[Any], mesh_dim: int) -> Any:
     return best
 
 
-def _shapes(call: Any) -> list[tuple[int, ...]]:
+def whole_shapes(call: Any) -> list[tuple[int, ...]]:
     """The whole results' shapes, by the op's rule for them."""
     wholes = [
         torch.empty_strided(s.shape, s.stride, dtype=x.dtype, device="meta")

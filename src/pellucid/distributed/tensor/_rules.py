@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pellucid.distributed.tensor._inner import Rules, made_by_plan, made_in_stages
 from pellucid.distributed.tensor._staged import StagedRule, staged_rule
 from pellucid.distributed.tensor.placement_types import (
     Partial,
@@ -26,22 +27,33 @@ from pellucid_compiler.specialise.requests import TensorLike
 from pellucid_compiler.specialise.staged import Staged, stage_op, staged
 from pellucid_compiler.transforms.shard import Plan, plans
 from pellucid_compiler.transforms.shard_rules import Joined, Split, State
+from pellucid_compiler.transforms.shard_sizes import (
+    different_places,
+    holds,
+    requirements,
+)
 
 _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
+
+
+class RefusedError(Exception):
+    """The op refuses the whole's sizes."""
 
 
 class Shared(NamedTuple):
     """How a call runs on shards.
 
-    ``needs``: placements of each tensor argument, in order; ``is_shared``: the mesh
-    dims whose processes do different work. ``numbers``: this process's sizes that
-    differ from the call's, by argument. ``results``: placements and shapes of the
+    ``needs``: placements of each tensor argument, in order; ``is_entered``: the mesh
+    dims along which its gradient is a partial sum; ``is_shared``: the mesh dims whose
+    processes do different work. ``numbers``: this process's sizes that differ from the
+    call's, by argument. ``results``: placements and shapes of the
     outputs. ``plans``: of each mesh dim, for the loops of ``graph``. If it
     ``is_nested``, all this is said of the first mesh dim: along it the call, or the
     stages of ``staged``, run on DTensors of the other dims, which are its parts.
     """
 
     needs: tuple[tuple[Placement, ...], ...]
+    is_entered: tuple[tuple[bool, ...], ...]
     is_shared: tuple[bool, ...]
     numbers: dict[str, int]
     results: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
@@ -67,9 +79,11 @@ def _placement(state: State) -> Placement:
 
 
 def _candidates(name: str, overload: str) -> list[Op]:
-    """Candidate declarations: an in-place form has that of its op."""
+    """Candidate declarations: an in-place form has that of its op, and a view without
+    one has that of the op which copies it.
+    """
     found = []
-    for base in dict.fromkeys((name, name.removesuffix("_"))):
+    for base in dict.fromkeys((name, name.removesuffix("_"), f"{name}_copy")):
         full = f"{base}.{overload}" if overload else base
         if full in REGISTRY:
             found.append(REGISTRY[full])
@@ -122,6 +136,8 @@ def share(
         for size, actual in zip(value.shape, tensor.shape, strict=True):
             if size.op == "sym":
                 env.setdefault(size.attr, actual)
+    if not all(holds(r.condition, env) for r in requirements(graph)):
+        raise RefusedError(op.full_name)
     named = {e.attr for value in graph.outputs for e in symbols(*value.shape)}
     if named - env.keys():
         return None  # how many elements there are depends on values
@@ -134,16 +150,21 @@ def share(
         cost += chosen[-1].cost
     values = bind_arguments(op.schema, args, kwargs)
     if cost and not free and written < 0 and op.kind != "view":
-        call_facts = _Traced(op, values, graph, env)
-        found = _in_stages(call_facts, given, sizes, places, chosen, has_gradient)
+        call_facts = _Traced(op, values, graph, env, has_gradient)
+        found = _in_stages(call_facts, given, sizes, places, chosen)
         if found is not None:
             return found
     if not results_are_parts(op, values, graph, env, chosen, sizes):
-        return None
+        # Each plan knows the whole's sizes: they may not fit together.
+        if len(sizes) == 1 or free or written >= 0:
+            return None
+        call_facts = _Traced(op, values, graph, env, has_gradient)
+        return _nested(call_facts, given, sizes, places, chosen[0], None)
     shapes = [shape_value(value.shape, env) for value in graph.outputs]
     kept = [k for k in range(len(graph.inputs)) if k not in free]
     return Shared(
         tuple(tuple(_placement(plan.needs[k]) for plan in chosen) for k in kept),
+        tuple(tuple(_is_entered(plan, k) for plan in chosen) for k in kept),
         tuple(any(state is not None for state in plan.needs) for plan in chosen),
         numbers_at(chosen, env, sizes, places),
         tuple(
@@ -161,6 +182,7 @@ class _Traced(NamedTuple):
     values: Sequence[Any]
     graph: Any
     env: dict[str, Any]
+    has_gradient: bool
 
 
 def _in_stages(
@@ -169,10 +191,9 @@ def _in_stages(
     sizes: Sequence[int],
     places: Sequence[int],
     chosen: Sequence[Plan],
-    has_gradient: bool,
 ) -> Shared | None:
     """How the call runs if it moves less in stages, along any mesh dim."""
-    op, values = traced.op, traced.values
+    op, values, has_gradient = traced.op, traced.values, traced.has_gradient
     found: list[Staged | None] = []
     for mesh_dim, ranks in enumerate(sizes):
         states = [_state(placements[mesh_dim]) for placements in given]
@@ -203,7 +224,7 @@ def _nested(
     """A call that runs by a plan, or in stages, along the first mesh dim, on DTensors
     of the others.
     """
-    op, values, graph, env = traced
+    op, values, graph, env, _ = traced
     numbers: dict[str, int] = {}
     if in_stages is None:
         if not results_are_parts(op, values, graph, env, [plan], sizes[:1]):
@@ -222,11 +243,14 @@ def _nested(
             for p in placements[1:]
         ]
         needs.append((_placement(state), *others))
+    if not _is_alike(traced, [need[1:] for need in needs], sizes, plan, in_stages):
+        return None
     results = zip(
         [(_placement(state),) for state in source.results], shapes, strict=True
     )
     return Shared(
         tuple(needs),
+        tuple((_is_entered(plan, k),) for k in range(len(needs))),
         (any(state is not None for state in source.needs),),
         numbers,
         tuple(results),
@@ -238,6 +262,39 @@ def _nested(
     )
 
 
+def _is_alike(
+    traced: _Traced,
+    given: Sequence[tuple[Placement, ...]],
+    sizes: Sequence[int],
+    plan: Plan,
+    in_stages: Staged | None,
+) -> bool:
+    """Whether a nested call runs alike along the other dims on all processes."""
+    op, values, graph, env, has_gradient = traced
+    tensors = [
+        like(str(value.dtype), shape_value(value.shape, env)) for value in graph.inputs
+    ]
+    ranks, *others = sizes
+    wholes = [size for tensor in tensors for size in tensor.shape]
+    seen = set()
+    for place in different_places(wholes, ranks):
+
+        def share_inner(
+            name: str, overload: str, args: Any, kwargs: Any, x: Any
+        ) -> Any:
+            at = [0] * len(others)
+            return share(name, overload, args, kwargs, x, others, at, -1, has_gradient)
+
+        rules = Rules(_traced, share_inner)
+        if in_stages is None:
+            at = (ranks, place)
+            made = made_by_plan(rules, op, values, plan, env, given, at)
+        else:
+            made = made_in_stages(rules, in_stages, tensors, given, (ranks, place))
+        seen.add(tuple(made))
+    return len(seen) == 1
+
+
 def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
     def along(state: State) -> tuple[Placement, ...]:
         placed: list[Placement] = [Replicate()] * num_dims
@@ -247,12 +304,17 @@ def _shared_in_stages(rule: StagedRule, kind: str, num_dims: int) -> Shared:
     plan = rule.plan
     return Shared(
         tuple(map(along, plan.needs)),
+        ((False,) * num_dims,) * len(plan.needs),  # each stage has its own
         tuple(mesh_dim == rule.mesh_dim for mesh_dim in range(num_dims)),
         {},
         tuple(zip(map(along, plan.results), plan.shapes, strict=True)),
         kind,
         rule,
     )
+
+
+def _is_entered(plan: Plan, k: int) -> bool:
+    return plan.entered is not None and plan.entered[k]
 
 
 def _in_order(graph: Any, free: Sequence[int]) -> list[Any]:
@@ -269,6 +331,8 @@ def _choose(
     """The cheapest plan; ties are resolved by the fewest redistributions."""
 
     def fits(plan: Plan) -> bool:
+        if has_gradient and plan.entered is None:
+            return False
         if has_gradient and any(
             isinstance(state, Joined) and state.combine != "sum"
             for state in (*plan.results, *plan.needs)

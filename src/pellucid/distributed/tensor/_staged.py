@@ -40,6 +40,7 @@ def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
     """
     plan, line = rule.plan, line_of(mesh, rule.mesh_dim)
     values = dict(zip(plan.given, parts, strict=True))
+    inner = next((x for x in parts if hasattr(x, "_spec")), None)
     for number, window in plan.windows.items():
         values[number] = moved(_moves.WithNeighbours, (line, window), values[number])
     for stage, function in zip(plan.stages, rule.functions, strict=True):
@@ -47,8 +48,16 @@ def run_staged(rule: StagedRule, mesh: Any, parts: Sequence[Any]) -> list[Any]:
             given = line, combine
             values[number] = moved(_moves.Join, given, values[number], combine)
         made = _run(stage, function, line, [values[number] for number in stage.inputs])
+        if inner is not None and not stage.inputs:
+            made = [_replicated(x, inner) for x in made]
         values.update(zip(stage.outputs, made, strict=True))
     return [values[number] for number in plan.outputs]
+
+
+def _replicated(x: Any, like: Any) -> Any:
+    """What a stage makes of sizes alone, as a DTensor beside another."""
+    mesh = like._spec.mesh
+    return type(like)(x, spec_of(x, mesh, [Replicate()] * mesh.ndim, x.shape))
 
 
 def moved(move: Any, given: tuple[Any, ...], x: Any, combine: str = "") -> Any:
