@@ -1,6 +1,8 @@
 #include "core/pending.h"
 
+#include <atomic>
 #include <deque>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,15 @@ struct Pending {
 };
 constexpr Pending kPending[] = {{Key::Conjugate, NamedOp::ConjView, NamedOp::ConjPhysical},
                                 {Key::Negative, NamedOp::NegView, NamedOp::Neg}};
+
+// The out= form of `pending.compute`.
+const OpRecord& compute_into(const Pending& pending) {
+  static std::atomic<const OpRecord*> forms[std::size(kPending)];
+  std::atomic<const OpRecord*>& form = forms[&pending - kPending];
+  if (!form.load(std::memory_order_acquire))
+    form.store(find_op(named_op(pending.compute).schema.name + ".out"), std::memory_order_release);
+  return *form.load(std::memory_order_acquire);
+}
 
 Tensor computed(TensorImpl& tensor, const Pending& pending) {
   const Tensor stored = call_op(pending.toggle, {Value::of(&tensor)});
@@ -40,8 +51,7 @@ class ComputedCall {
     for (const auto& [given, temporary] : written_) {
       resize_tensor(*given, temporary->shape());  // of an out= that the op has resized
       const Tensor stored = call_op(pending_.toggle, {Value::of(given)});
-      const Tensor value = call_op(pending_.compute, {Value::of(temporary)});
-      call_op(NamedOp::Copy, {Value::of(stored.get()), Value::of(value.get())});
+      call_op(compute_into(pending_), {Value::of(temporary), Value::of(stored.get())});
     }
     for (size_t k = 0; k < call_.op->schema.returns.size(); ++k)
       for (const auto& [given, temporary] : written_) {
