@@ -268,12 +268,11 @@ def _triangle_places(name, row, col, inside, dtype, device, pin_memory):
 )
 def tril_indices(row, col, offset, *, dtype, layout, device, pin_memory):
     """Rows and columns of a matrix's elements on and below a diagonal."""
+
     def inside(square):
         return square.tril(offset)
 
-    return _triangle_places(
-        "tril_indices", row, col, inside, dtype, device, pin_memory
-    )
+    return _triangle_places("tril_indices", row, col, inside, dtype, device, pin_memory)
 
 
 @composite(
@@ -286,9 +285,8 @@ def tril_indices(row, col, offset, *, dtype, layout, device, pin_memory):
 )
 def triu_indices(row, col, offset, *, dtype, layout, device, pin_memory):
     """Rows and columns of a matrix's elements on and above a diagonal."""
+
     def inside(square):
         return square.triu(offset)
 
-    return _triangle_places(
-        "triu_indices", row, col, inside, dtype, device, pin_memory
-    )
+    return _triangle_places("triu_indices", row, col, inside, dtype, device, pin_memory)

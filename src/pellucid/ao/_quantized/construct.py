@@ -164,7 +164,8 @@ def _check(x: Tensor, dtype: Any, name: str) -> None:
     _checked_dtype(dtype)
     if is_quantized(x) or x.layout is not pellucid.strided:
         raise NotImplementedError(
-            f"{name} takes a strided tensor of floats; this one is {x.layout}, {x.dtype}"
+            f"{name} takes a strided tensor of floats; this one is {x.dtype} of the "
+            f"layout {x.layout}"
         )
     if x.dtype is not pellucid.float32:
         raise RuntimeError(

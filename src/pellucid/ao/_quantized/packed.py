@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized.parts import is_quantized, split
+from pellucid.ao._quantized.parts import split
 
 _EXACT_TERMS = 512  # 255 * 128 * 512 < 2**24
 _MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
