@@ -1,6 +1,7 @@
 #include "core/pending.h"
 
 #include <deque>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Pending {
 };
 constexpr Pending kPending[] = {{Key::Conjugate, NamedOp::ConjView, NamedOp::ConjPhysical},
                                 {Key::Negative, NamedOp::NegView, NamedOp::Neg}};
+
+// The out= forms of `compute`, found when the handlers are installed.
+const OpRecord* compute_into[std::size(kPending)];
 
 Tensor computed(TensorImpl& tensor, const Pending& pending) {
   const Tensor stored = call_op(pending.toggle, {Value::of(&tensor)});
@@ -40,8 +44,7 @@ class ComputedCall {
     for (const auto& [given, temporary] : written_) {
       resize_tensor(*given, temporary->shape());  // of an out= that the op has resized
       const Tensor stored = call_op(pending_.toggle, {Value::of(given)});
-      const Tensor value = call_op(pending_.compute, {Value::of(temporary)});
-      call_op(NamedOp::Copy, {Value::of(stored.get()), Value::of(value.get())});
+      call_op(*compute_into[&pending_ - kPending], {Value::of(temporary), Value::of(stored.get())});
     }
     for (size_t k = 0; k < call_.op->schema.returns.size(); ++k)
       for (const auto& [given, temporary] : written_) {
@@ -111,6 +114,9 @@ void register_pending() {
   for_each_op(
       [](OpRecord& op, void*) {
         if (op.kind == OpKind::View) fall_through_pending(op);
+        if (op.variant != Variant::Out) return;
+        for (const Pending& pending : kPending)
+          if (op.functional == &named_op(pending.compute)) compute_into[&pending - kPending] = &op;
       },
       nullptr);
 }

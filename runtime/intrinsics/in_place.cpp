@@ -7,6 +7,7 @@
 #include "autograd/view_history.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "core/pending.h"
 #include "core/thread_state.h"
 #include "intrinsics/give.h"
 #include "intrinsics/kernels.h"
@@ -95,7 +96,9 @@ void set_from(OpCall& call, void*) {
     raise(ErrorKind::Runtime, "set_(): a tensor of dtype %s cannot be set to one of dtype %s: convert it first",
           std::string(name(self.dtype)).c_str(), std::string(name(source.dtype)).c_str());
   const uint32_t version = self.version().load();
+  const KeySet pending = pending_of(self);  // the memory is replaced, not how the tensor reads it
   set_data(self, source);
+  set_pending(self, pending);
   self.version().store(version + 1);
   give_itself(call, self);
 }

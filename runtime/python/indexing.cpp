@@ -12,6 +12,7 @@
 #include "core/dispatcher.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/kind.h"
 #include "core/named_ops.h"
 #include "core/recording.h"
 #include "kernels/host_shadow.h"
@@ -196,6 +197,12 @@ void apply_slice(View& view, int64_t dim, PyObject* slice) {
   view.slice(dim, start, std::max(start, stop), step);
 }
 
+// Whether no op is offered for the kind as an index. A compressed one is refused for its dtype, as in PyTorch.
+bool is_foreign(const TensorImpl& index) {
+  const Kind* kind = kind_of(index);
+  return kind && (kind->layout == Layout::SparseCoo || !is_sparse(kind->layout));
+}
+
 void check_index_dtype(const TensorImpl& index) {
   switch (index.dtype) {
     case DType::UInt8:
@@ -206,6 +213,10 @@ void check_index_dtype(const TensorImpl& index) {
     case DType::Int32:
     case DType::Bool: return;
     default:
+      if (is_foreign(index))
+        raise(ErrorKind::NotImplemented,
+              "an index is a strided tensor of integers or bools, not a sparse, nested or quantized one of %s",
+              std::string(name(index.dtype)).c_str());
       raise(ErrorKind::Index, "tensors used as indices must be int64, int32, bool or uint8, not %s",
             std::string(name(index.dtype)).c_str());
   }

@@ -1,5 +1,7 @@
 #include "python/op_overload.h"
 
+#include <algorithm>
+
 #include "core/dispatcher.h"
 #include "python/convert.h"
 #include "python/overload_sets.h"
@@ -12,13 +14,35 @@ struct OverloadObject {
   OverloadSet* set;
   vectorcallfunc vectorcall;
   PyObject* dict;
+  bool returns_lists;
 };
 
 PyTypeObject overload_base_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
+PyObject* as_list(PyObject* object) {
+  return PyTuple_CheckExact(object) ? checked(PySequence_List(object)) : new_reference(object);
+}
+
+// The results with lists in place of tuples of tensors: those are what functions and methods return.
+Object with_lists(const std::vector<Return>& returns, Object results) {
+  if (returns.size() == 1) return own(as_list(results.get()));
+  if (!PyTuple_CheckExact(results.get())) return results;
+  Object tuple = own(PyTuple_New(PyTuple_GET_SIZE(results.get())));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results.get()); ++i) {
+    PyObject* result = PyTuple_GET_ITEM(results.get(), i);
+    PyTuple_SET_ITEM(tuple.get(), i, returns[static_cast<size_t>(i)].is_list ? as_list(result) : new_reference(result));
+  }
+  return tuple;
+}
+
 PyObject* call_overload(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keywords) {
-  OverloadSet& set = *reinterpret_cast<OverloadObject*>(self)->set;
-  return guarded([&] { return call_overloads(set, {nullptr, args, PyVectorcall_NARGS(nargsf), keywords}); });
+  const auto& overload = *reinterpret_cast<OverloadObject*>(self);
+  return guarded([&] {
+    PyObject* result = call_overloads(*overload.set, {nullptr, args, PyVectorcall_NARGS(nargsf), keywords});
+    if (!overload.returns_lists || !result) [[likely]]
+      return result;
+    return with_lists(overload.op->schema.returns, Object::steal(result)).leak();
+  });
 }
 
 // decompose(*args, **kwargs): the op as the ops that it calls; NotImplemented if it has no body.
@@ -58,6 +82,7 @@ PyObject* make_overload(const OpRecord& op) {
   object->set = overload_set(const_cast<OpRecord&>(op));
   object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ receives
   object->vectorcall = call_overload;
+  object->returns_lists = std::ranges::any_of(op.schema.returns, &Return::is_list);
   return reinterpret_cast<PyObject*>(object);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "autograd/op_node.h"
+#include "core/pending.h"
 #include "python/function_protocol.h"
 #include "python/read_set.h"
 #include "python/tensor_object.h"
@@ -33,6 +34,7 @@ struct ReturnedView {
   std::vector<int64_t> sizes, strides;
   int64_t offset;  // from the first element of what it views
   uint16_t flags;  // how it was made
+  KeySet pending;  // operations (core/pending.h)
 };
 
 // A result of the call: a container or another object that the call made, a tensor that it made, a view of a tensor, an
@@ -252,7 +254,8 @@ class Outputs {
         std::make_shared<ReturnedView>(ReturnedView{.sizes = {tensor.sizes, tensor.sizes + tensor.ndim},
                                                     .strides = {tensor.strides, tensor.strides + tensor.ndim},
                                                     .offset = tensor.offset - source->offset,
-                                                    .flags = static_cast<uint16_t>(tensor.flags & kWaysToView)});
+                                                    .flags = static_cast<uint16_t>(tensor.flags & kWaysToView),
+                                                    .pending = pending_of(tensor)});
     return output;
   }
 
@@ -349,6 +352,7 @@ PyObject* build_view(const Output& output, std::span<PyObject* const> made, PyOb
   TensorImpl& source = *tensor_of(object.get());
   Tensor view = make_view(source, known.sizes, known.strides, source.offset + known.offset);
   view->flags = static_cast<uint16_t>((view->flags & ~kWaysToView) | known.flags);
+  set_pending(*view, known.pending);
   return wrap(std::move(view));
 }
 

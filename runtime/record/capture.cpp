@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/owned_results.h"
+#include "core/pending.h"
 #include "record/clock.h"
 #include "timeline/session.h"
 
@@ -58,8 +59,8 @@ bool same_values(const Value& a, const Value& b) {
 bool same_actions(const Action& a, const Action& b) {
   return a.kind == b.kind && a.op == b.op && a.operands == b.operands && a.results == b.results &&
          a.numels == b.numels && a.slot == b.slot && a.source == b.source && a.offset == b.offset &&
-         a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides && a.bytes == b.bytes && a.leaf == b.leaf &&
-         a.released == b.released &&
+         a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides && a.pending == b.pending &&
+         a.bytes == b.bytes && a.leaf == b.leaf && a.released == b.released &&
          std::equal(a.arguments.data(), a.arguments.data() + a.arguments.size(), b.arguments.data(),
                     b.arguments.data() + b.arguments.size(), same_values);
 }
@@ -119,7 +120,8 @@ Capture::View Capture::view_of(const TensorImpl& tensor) {
           tensor.offset,
           {tensor.sizes, tensor.sizes + tensor.ndim},
           {tensor.strides, tensor.strides + tensor.ndim},
-          static_cast<bool>(tensor.flags & TensorImpl::kWrappedNumber)};
+          static_cast<bool>(tensor.flags & TensorImpl::kWrappedNumber),
+          pending_of(tensor)};
 }
 
 Slot Capture::add_slot(SlotOrigin origin, const TensorImpl& tensor) {
@@ -145,7 +147,7 @@ Capture::Root* Capture::find_root(const TensorImpl& tensor) {
 }
 
 Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
-  constexpr int kUnusual = TensorImpl::kNoMemory | TensorImpl::kOwnVersion | TensorImpl::kPending;
+  constexpr int kUnusual = TensorImpl::kNoMemory | TensorImpl::kOwnVersion;
   if (tensor.flags & kUnusual || tensor.wrapper || tensor.device != Device{}) {
     fail("a tensor is not a plain one on the CPU");
     return kNoSlot;
@@ -172,6 +174,7 @@ Slot Capture::operand_slot(TensorImpl& tensor, const char* reader) {
   action.offset = tensor.offset - of_root / static_cast<int64_t>(item_size(tensor.dtype));
   action.sizes = view.sizes;
   action.strides = view.strides;
+  action.pending = view.pending;
   action.slot = add_slot({SlotOrigin::Kind::Made}, tensor);
   root->slots.push_back(action.slot);
   const Slot made = action.slot;

@@ -66,12 +66,13 @@ struct Action {
   bool has_effects() const;     // whether it may have effects that outlive the call
   Action repeated() const;      // the same action once more, which releases nothing
   mutable Preparation preparation;
-  // View: `slot` becomes a view of `source`, `offset` elements from its first. Make: `slot` is created. Gradient:
-  // `slot` is the gradient (kNoSlot: none).
+  // View: `slot` becomes a view of `source`, `offset` elements from its first, with `pending` operations. Make: `slot`
+  // is created. Gradient: `slot` is the gradient (kNoSlot: none).
   Slot slot = kNoSlot, source = kNoSlot;
   int64_t offset = 0;
   DType dtype = DType::Float32;
   std::vector<int64_t> sizes, strides;
+  KeySet pending;
   std::string bytes;           // of Make: the storage's contents; empty if an op writes them later
   bool is_number = false;      // of Make: whether it was a Python number, which is weak in promotion
   uint32_t leaf = 0;           // of Gradient: the held tensor
@@ -131,6 +132,7 @@ class Capture {
     int64_t offset;
     std::vector<int64_t> sizes, strides;
     bool is_number;
+    KeySet pending;  // operations (core/pending.h)
     bool operator==(const View&) const = default;
   };
   static View view_of(const TensorImpl& tensor);

@@ -375,7 +375,8 @@ void Program::run(Replay::Run& run) const {
   const auto address = [&](uint32_t number) -> char* {
     const Pointer& pointer = pointers_[number];
     if (pointer.tensor == kBlock) return memory.start() + pointer.offset;
-    return pointer.tensor == kNull ? nullptr : tensors[pointer.tensor]->host() + pointer.offset;
+    if (pointer.tensor == kNull) return nullptr;  // an address(), since an operation may be pending on the tensor
+    return reinterpret_cast<char*>(tensors[pointer.tensor]->address()) + pointer.offset;
   };
   for (const Instruction& step : instructions_) {
     switch (step.kind) {

@@ -11,6 +11,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/owned_results.h"
+#include "core/pending.h"
 #include "record/program.h"
 
 namespace pellucid::record {
@@ -221,7 +222,9 @@ void Replay::Run::view(const Action& action) {
   TensorImpl& source = *values_[action.source];
   const auto item = [](DType dtype) { return static_cast<int64_t>(item_size(dtype)); };
   const int64_t offset = source.offset * item(source.dtype) / item(action.dtype) + action.offset;
-  set(action.slot, tensor_of(*source.storage, action.sizes, action.strides, offset, action.dtype));
+  Tensor made = tensor_of(*source.storage, action.sizes, action.strides, offset, action.dtype);
+  if (!action.pending.empty()) set_pending(*made, action.pending);
+  set(action.slot, std::move(made));
 }
 
 namespace {

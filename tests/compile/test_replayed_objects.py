@@ -400,6 +400,27 @@ def autocast_that_keeps_casts(compiled):
     return seen
 
 
+@case
+def conjugates(compiled):
+    held = torch.tensor([1 + 2j, 3j, 1 - 1j])
+    pending = held.conj()
+
+    @compiled
+    def function(x, y):
+        z = some_ops(x + y.conj()) * pending
+        z.conj().mul_(0.5)
+        pending.add_(z.real[:1])
+        return z, z.conj(), x.conj(), (z.imag + pending.conj().imag)
+
+    seen = []
+    for number in range(16):
+        x = torch.complex(vector(number), vector(number + 1))
+        found = function(x, x.flip(0).conj() if number < 12 else x.flip(0))
+        seen += [[described(each), each.is_conj()] for each in found]
+        seen.append(found[2].data_ptr() == x.data_ptr())
+    return [*seen, described(held)]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_script_observes_the_same(name):
     functions = []

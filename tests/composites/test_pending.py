@@ -296,3 +296,41 @@ def test_data_of_another_tensor_may_be_pending():
     assert y.is_conj() and y.tolist() == CONJUGATES
     y.data = x
     assert not y.is_conj() and y.tolist() == NUMBERS
+
+
+def test_set_replaces_the_memory_and_not_what_is_pending():
+    x = numbers()
+    y = torch.zeros(1, dtype=torch.complex64)
+    y.set_(x.conj())
+    assert not y.is_conj() and y.data_ptr() == x.data_ptr() and y.tolist() == NUMBERS
+    z = torch.zeros(1, dtype=torch.complex64).conj()
+    z.set_(x, 0, (2, 2), (2, 1))
+    assert z.is_conj() and z.data_ptr() == x.data_ptr() and z.tolist() == CONJUGATES
+    z.set_(x.conj())
+    assert z.is_conj() and z.tolist() == CONJUGATES
+    assert z.set_().is_conj()
+    negative = torch._neg_view(torch.zeros(1)).set_(torch.tensor([1.0, 2.0]))
+    assert negative.is_neg() and negative.tolist() == [-1.0, -2.0]
+
+
+@pytest.mark.parametrize(
+    "view", [torch.conj, torch._neg_view, lambda x: x.imag, lambda x: x.conj().imag[1]]
+)
+def test_fake_forms_are_pending(view):
+    from pellucid._subclasses.fake_tensor import FakeTensorMode
+
+    real = view(numbers())
+    fake = FakeTensorMode().from_tensor(real)
+    assert (fake.is_conj(), fake.is_neg()) == (real.is_conj(), real.is_neg())
+    assert fake.stride() == real.stride()
+    assert fake.storage_offset() == real.storage_offset()
+
+
+@pytest.mark.parametrize("view", [torch.conj, torch._neg_view])
+def test_a_write_needs_memory_for_one_copy(view):
+    x = torch.zeros(1 << 16, dtype=torch.complex64)
+    target = view(x)
+    target.add_(1j)
+    peak = torch.memory.peak(lambda: target.add_(1j))
+    assert peak.by("role")["temporary"] == x.nbytes
+    assert target[0] == 2j and x[0] == -2j

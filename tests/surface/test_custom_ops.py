@@ -144,3 +144,70 @@ def test_arguments_given_by_keyword_alone():
     assert seen == [(1, {"by": 2, "plus": 1})]
     (grad,) = torch.autograd.grad(result.sum(), x)
     assert grad.tolist() == [2, 2]
+
+
+def test_lists_of_tensors_are_lists_of_ops_and_tuples_of_functions():
+    x = torch.ones(4)
+    for op in (torch.ops.aten.split, torch.ops.aten.split.Tensor):
+        assert type(op(x, 2)) is list
+    assert type(torch.split(x, 2)) is type(x.split(2)) is tuple
+    with torch.library._scoped_library("lists_of_tensors", "FRAGMENT") as library:
+        library.define("mixed(Tensor x) -> (Tensor, Tensor[], int)")
+        library.impl("mixed", lambda x: (x, [x + 1, x + 2], 3), "CPU")
+        whole, parts, number = torch.ops.lists_of_tensors.mixed(x)
+        assert type(parts) is list and len(parts) == 2 and number == 3
+        assert whole.tolist() == x.tolist()
+
+
+def test_a_rule_sees_which_arguments_need_gradients():
+    seen = []
+
+    @custom_op("test_custom_ops::needed", mutates_args=())
+    def needed(x: torch.Tensor, y: torch.Tensor, k: float) -> torch.Tensor:
+        return x * k + y
+
+    def backward(ctx, grad):
+        seen.append(ctx.needs_input_grad)
+        return grad * 2 if ctx.needs_input_grad[0] else None, None, None
+
+    needed.register_autograd(backward)
+    x = torch.ones(2, requires_grad=True)
+    needed(x, torch.ones(2), 2.0).sum().backward()
+    assert seen == [(True, False, False)] and x.grad.tolist() == [2, 2]
+
+
+def test_lists_of_tensors_have_lists_of_gradients():
+    seen = []
+
+    @custom_op("test_custom_ops::each", mutates_args=())
+    def each(
+        xs: list[torch.Tensor], y: torch.Tensor
+    ) -> tuple[torch.Tensor, list[torch.Tensor], int]:
+        return y + 1, [x * 2 + y for x in xs], len(xs)
+
+    def backward(ctx, of_sum, of_parts, of_number):
+        seen.append((ctx.needs_input_grad, of_number, type(of_parts)))
+        return [grad * 2 for grad in of_parts], of_sum + sum(of_parts)
+
+    each.register_autograd(backward)
+    xs = [torch.ones(2, requires_grad=True), torch.ones(2)]
+    y = torch.ones(2, requires_grad=True)
+    first, parts, number = each(xs, y)
+    assert type(parts) is list and number == 2
+    (first + parts[0] * 3 + parts[1]).sum().backward()
+    assert xs[0].grad.tolist() == [6, 6] and y.grad.tolist() == [5, 5]
+    assert seen == [(([True, False], True), None, list)]
+    each.register_autograd(lambda ctx, *grads: (None, grads[0]))
+    y.grad = None
+    (each(xs, y)[0]).sum().backward()
+    assert y.grad.tolist() == [1, 1]
+
+
+def test_too_many_gradients_are_refused():
+    @custom_op("test_custom_ops::one", mutates_args=())
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x * 1
+
+    one.register_autograd(lambda ctx, grad: (grad, grad))
+    with pytest.raises(RuntimeError, match="gradients"):
+        one(torch.ones(2, requires_grad=True)).sum().backward()

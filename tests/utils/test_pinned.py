@@ -26,3 +26,24 @@ def test_containers_are_rebuilt():
 def test_tensors_need_an_accelerator():
     with pytest.raises(RuntimeError, match="accelerator"):
         pin_memory([torch.ones(2)])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        torch.hann_window,
+        torch.hamming_window,
+        torch.blackman_window,
+        torch.bartlett_window,
+        torch.kaiser_window,
+        lambda n, **options: torch.tril_indices(n, n, **options),
+        lambda n, **options: torch.triu_indices(n, n, **options),
+        torch.ones,
+        torch.arange,
+        torch.fft.fftfreq,
+    ],
+)
+def test_new_tensors_are_pinned_or_refused(make):
+    assert not make(3, pin_memory=False).is_pinned()
+    with pytest.raises(RuntimeError, match="accelerator"):
+        make(3, pin_memory=True)

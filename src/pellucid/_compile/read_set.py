@@ -610,6 +610,8 @@ def _is_ours(found: Any) -> bool:
 
 
 def _is_own_function(found: Any) -> bool:
+    if type(found) is types.BuiltinFunctionType:
+        return bool(found.__module__) and _is_ours(found)
     return type(found) is types.FunctionType and is_own(found.__code__)
 
 

@@ -6,10 +6,10 @@ Used by ``custom_ops.py`` and ``register.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pellucid import _C
+from pellucid import _C, Tensor
 from pellucid.autograd import Function
 
 _Rule = Callable[..., Any]
@@ -44,7 +44,13 @@ class Recorded:
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """A call whose gradient is requested."""
-        return self._function.apply(self, tuple(kwargs), *args, *kwargs.values())
+        flat, given = _flat((*args, *kwargs.values()))
+        call = _Structure(tuple(kwargs), given)
+        found = self._function.apply(self, call, *flat)
+        if not call.returns_tuple and call.results == [None]:
+            return found
+        results = _grouped(found, call.results)
+        return tuple(results) if call.returns_tuple else results[0]
 
     def batched_by(self, rule: _Rule) -> _Rule:
         """The kernel under vmap, by ``rule(info, in_dims, *args)``; other transforms
@@ -60,21 +66,53 @@ class Recorded:
         return run
 
 
+class _Structure:
+    """Where a call's lists of tensors are: a node sees their tensors one by one."""
+
+    def __init__(self, keywords: tuple[str, ...], arguments: list[int | None]) -> None:
+        self.keywords, self.arguments = keywords, arguments
+        self.results: list[int | None] = []
+        self.returns_tuple = False
+
+
+def _flat(values: Sequence[Any]) -> tuple[list[Any], list[int | None]]:
+    """The values with lists of tensors opened; the length of each list, else None."""
+    flat: list[Any] = []
+    lengths: list[int | None] = []
+    for value in values:
+        is_list = isinstance(value, list | tuple) and any(
+            isinstance(each, Tensor) for each in value
+        )
+        lengths.append(len(value) if is_list else None)
+        flat.extend(value if is_list else (value,))
+    return flat, lengths
+
+
+def _grouped(flat: Sequence[Any], lengths: list[int | None]) -> list[Any]:
+    """The values of which ``_flat`` made these."""
+    left = iter(flat)
+    return [
+        next(left) if length is None else [next(left) for _ in range(length)]
+        for length in lengths
+    ]
+
+
 class _Call(Function):
     @staticmethod
-    def forward(
-        ctx: Any, recorded: Recorded, keywords: tuple[str, ...], *values: Any
-    ) -> Any:
-        count = len(values) - len(keywords)
-        args, named = values[:count], dict(zip(keywords, values[count:], strict=True))
+    def forward(ctx: Any, recorded: Recorded, call: _Structure, *flat: Any) -> Any:
+        values = _grouped(flat, call.arguments)
+        count = len(values) - len(call.keywords)
+        args = tuple(values[:count])
+        named = dict(zip(call.keywords, values[count:], strict=True))
         with _C._AutoDispatchBelowAutograd():
             output = recorded.op()(*args, **named)
-        ctx._recorded = recorded
-        ctx._count = len(values)
+        ctx._recorded, ctx._call = recorded, call
         if recorded.setup_context is not None:
             only = {"keyword_only_inputs": named} if named else {}
             recorded.setup_context(ctx, args, output=output, **only)
-        return output
+        call.returns_tuple = isinstance(output, tuple)
+        found, call.results = _flat(output if call.returns_tuple else (output,))
+        return output if call.results == [None] else tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -84,7 +122,23 @@ class _Call(Function):
                 f"Trying to backward through {recorded.op()} but no autograd formula "
                 "was registered: give one by register_autograd"
             )
-        found = recorded.backward(ctx, *grads)
-        if not isinstance(found, tuple):
-            found = (found,)
-        return None, None, *found, *[None] * (ctx._count - len(found))
+        lengths = ctx._call.arguments
+        needed = ctx.needs_input_grad
+        ctx.needs_input_grad = tuple(_grouped(needed[2:], lengths))
+        try:
+            found = recorded.backward(ctx, *_grouped(grads, ctx._call.results))
+        finally:
+            ctx.needs_input_grad = needed
+        found = found if isinstance(found, tuple) else (found,)
+        return None, None, *_of_arguments(found, lengths)
+
+
+def _of_arguments(found: tuple[Any, ...], lengths: list[int | None]) -> Iterator[Any]:
+    """A gradient for each tensor; None for a list stands for one of each."""
+    for k, length in enumerate(lengths):
+        gradient = found[k] if k < len(found) else None
+        if length is None:
+            yield gradient
+        else:
+            yield from [None] * length if gradient is None else gradient
+    yield from found[len(lengths) :]  # too many, which the node refuses

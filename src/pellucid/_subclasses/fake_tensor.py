@@ -270,6 +270,8 @@ class FakeTensorMode(TorchDispatchMode):
                 count = offset + meta.untyped_storage().nbytes() // meta.itemsize
                 memory = pellucid.empty(count, dtype=tensor.dtype, device="meta")
                 meta.set_(memory, offset, tensor.size(), tensor.stride())
+            meta = meta.conj() if tensor.is_conj() else meta
+            meta = pellucid._neg_view(meta) if tensor.is_neg() else meta
         made = FakeTensor(self, meta, tensor.device)
         if tensor.requires_grad:
             made.requires_grad_()

@@ -237,7 +237,7 @@ _OPTIONS = (
 )
 
 
-def _triangle_places(name, row, col, inside, dtype, device):
+def _triangle_places(name, row, col, inside, dtype, device, pin_memory):
     require(
         row >= 0 and col >= 0,
         "{}: the sizes {} and {} must not be negative",
@@ -254,7 +254,8 @@ def _triangle_places(name, row, col, inside, dtype, device):
     )
     square = api.ones(row, col, dtype=api.bool)
     indices = inside(square).nonzero().t().clone(memory_format=api.contiguous_format)
-    return indices.to(device or "cpu", dtype or api.int64)
+    found = indices.to(device or "cpu", dtype or api.int64)
+    return found.pin_memory() if pin_memory else found
 
 
 @composite(
@@ -267,9 +268,11 @@ def _triangle_places(name, row, col, inside, dtype, device):
 )
 def tril_indices(row, col, offset, *, dtype, layout, device, pin_memory):
     """Rows and columns of a matrix's elements on and below a diagonal."""
-    return _triangle_places(
-        "tril_indices", row, col, lambda square: square.tril(offset), dtype, device
-    )
+
+    def inside(square):
+        return square.tril(offset)
+
+    return _triangle_places("tril_indices", row, col, inside, dtype, device, pin_memory)
 
 
 @composite(
@@ -282,6 +285,8 @@ def tril_indices(row, col, offset, *, dtype, layout, device, pin_memory):
 )
 def triu_indices(row, col, offset, *, dtype, layout, device, pin_memory):
     """Rows and columns of a matrix's elements on and above a diagonal."""
-    return _triangle_places(
-        "triu_indices", row, col, lambda square: square.triu(offset), dtype, device
-    )
+
+    def inside(square):
+        return square.triu(offset)
+
+    return _triangle_places("triu_indices", row, col, inside, dtype, device, pin_memory)

@@ -11,6 +11,7 @@ from pellucid.ao._quantized.parts import (
     INTEGERS,
     QUANTIZED,
     Parts,
+    is_quantized,
     per_tensor,
     quantized,
     split,
@@ -161,6 +162,11 @@ def _quantized_dtype(integers: Tensor) -> Any:
 
 def _check(x: Tensor, dtype: Any, name: str) -> None:
     _checked_dtype(dtype)
+    if is_quantized(x) or x.layout is not pellucid.strided:
+        raise NotImplementedError(
+            f"{name} takes a strided tensor of floats; this one is {x.dtype} of the "
+            f"layout {x.layout}"
+        )
     if x.dtype is not pellucid.float32:
         raise RuntimeError(
             f"{name}: expected a Float tensor, not {x.dtype}; give x.float()"

@@ -119,7 +119,7 @@ def _quantized(op: Any, values: Any) -> list[Tensor]:
         given = value if isinstance(value, (list, tuple)) else (value,)
         own = [each for each in given if is_quantized(each)]
         if own and len(own) < len(given):
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"{op._opname}: tensors must all be quantized, or none of them"
             )
         if not (own or found) and any(isinstance(each, Tensor) for each in given):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.ao._quantized.parts import is_quantized, split
+from pellucid.ao._quantized.parts import split
 
 _EXACT_TERMS = 512  # 255 * 128 * 512 < 2**24
 _MOST_TERMS = 65_000  # 255 * 128 * 65_000 < 2**31
@@ -46,12 +46,12 @@ class Packed:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, channel: int = 0) -> None:
-        if not is_quantized(weight) or weight.dtype is not pellucid.qint8:
+        parts = split(weight)
+        if weight.dtype is not pellucid.qint8:
             raise RuntimeError(
                 f"a packed weight is a quantized tensor of torch.qint8; this one is "
                 f"{weight.dtype}"
             )
-        parts = split(weight)
         if parts.axis not in (None, channel):
             raise RuntimeError(
                 f"a packed weight has one scale, or one for each of dim {channel} (its "

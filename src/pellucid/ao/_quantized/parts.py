@@ -124,7 +124,7 @@ def split(tensor: Tensor) -> Parts:
     """The parts of a quantized tensor."""
     kind = _C._quantized_kind(tensor)
     if kind is None:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"expected a quantized tensor; this one is {tensor.layout}, {tensor.dtype}"
         )
     axis, (scales, zero_points, integers) = kind

@@ -24,6 +24,7 @@ from pellucid.nested._ops.parts import (
 )
 from pellucid.nested._ops.pointwise import call
 
+_LAYOUTS = (pellucid.strided, pellucid.jagged)
 _DIMS = (
     *("dim", "dims", "dim0", "dim1", "dim2", "dimension", "start_dim", "end_dim"),
     *("axis", "axis0", "axis1", "source", "destination"),
@@ -31,8 +32,13 @@ _DIMS = (
 
 
 def apply(op: Any, bound: dict[str, Any]) -> Any:
-    """The result of an overload without a rule of its own."""
-    found = _nested_arguments(bound)
+    """The result of an overload without a rule of its own; NotImplemented if an operand
+    is of another kind, which no example is.
+    """
+    given = _tensors(bound)
+    if any(each.layout not in _LAYOUTS or each.is_quantized for each in given):
+        return NotImplemented
+    found = [each for each in given if is_nested(each)]
     parts = split(found[0])
     names = [name for name in bound if name in _DIMS and names_dims(bound, name)]
     dims = _dims(bound, names, parts.dim)
@@ -62,13 +68,11 @@ def names_dims(bound: dict[str, Any], name: str) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _nested_arguments(bound: dict[str, Any]) -> list[Tensor]:
+def _tensors(bound: dict[str, Any]) -> list[Tensor]:
     found = []
     for value in bound.values():
-        if is_nested(value):
-            found.append(value)
-        elif isinstance(value, list | tuple):
-            found += [each for each in value if is_nested(each)]
+        each = value if isinstance(value, list | tuple) else (value,)
+        found += [tensor for tensor in each if isinstance(tensor, Tensor)]
     return found
 
 

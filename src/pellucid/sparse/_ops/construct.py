@@ -84,6 +84,10 @@ def without_elements(size: Any, layout: Any, dtype: Any, device: Any) -> Tensor:
     """A tensor of any sparse layout but those of blocks, without elements."""
     if layout is COO:
         return empty_coo(size, dtype, device)
+    if len(size) < 2:
+        raise RuntimeError(
+            f"{layout}: an empty tensor has rows and columns, and {tuple(size)} has not"
+        )
     *batch, rows, columns = size
     if layout in BLOCK_LAYOUTS:
         raise RuntimeError(f"{layout}: an empty tensor needs a size of its blocks")

@@ -215,8 +215,8 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements of this tensor at the pattern of the sparse tensor ``mask``."""
-    if not is_sparse(mask):
-        raise _expected("sparse_mask", "sparse", mask)
+    if self.is_nested or not is_sparse(mask):
+        raise _not_offered("sparse_mask")
     return copies.sparse_mask(self, mask)
 
 

@@ -273,7 +273,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def _require_sparse(tensors: Sequence[Tensor]) -> None:
     if not all(is_sparse(each) for each in tensors):
-        raise RuntimeError(
+        # a dense first tensor has no kernel that takes sparse ones
+        error = RuntimeError if is_sparse(tensors[0]) else NotImplementedError
+        raise error(
             "Concatenating sparse tensors, but a dense tensor was found: convert it "
             "with to_sparse(), or the others with to_dense()"
         )
