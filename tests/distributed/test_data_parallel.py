@@ -1,5 +1,8 @@
 """DistributedDataParallel equals training in one process."""
 
+import os
+import re
+
 import pytest
 
 import pellucid as torch
@@ -135,6 +138,29 @@ def rank_runs_out_of_inputs(rank, size):
         every = [None] * size
         dist.all_gather_object(every, total)
         assert len(set(every)) == 1
+    done = re.escape("Ranks 0, 1 exhausted all inputs" if size > 2 else "Rank 0 exh")
+    joined = model.join(throw_on_early_termination=True)
+    with pytest.raises(RuntimeError, match=done), joined:  # on every rank
+        train(model, x, y, steps=1 + max(0, rank - size // 2 + 1))
+
+
+def rank_tells_its_facts(rank, size):
+    model = DDP(network(), bucket_cap_mb=1, broadcast_buffers=False)
+    facts = model._get_ddp_logging_data()
+    assert facts["module_name"] == "Sequential" and facts["backend_name"] == "gloo"
+    assert (facts["rank"], facts["world_size"]) == (rank, size)
+    parameters = list(model.parameters())
+    total = sum(p.numel() * 4 for p in parameters)
+    assert facts["num_parameter_tensors"] == len(parameters)
+    assert facts["total_parameter_size_bytes"] == total
+    assert sum(map(int, facts["bucket_sizes"].split(", "))) == total
+    assert facts["bucket_cap_bytes"] == 1 << 20 and facts["dtypes"] == "float32"
+    flags = "broadcast_buffers", "find_unused_parameters", "has_sync_bn", "static_graph"
+    assert [facts[name] for name in flags] == [0, 0, 0, 0]
+    normal = nn.SyncBatchNorm(2)
+    other = DDP(normal, static_graph=True)._get_ddp_logging_data()
+    assert [other[name] for name in flags] == [1, 0, 1, 1]
+    assert facts["master_addr"] == os.environ.get("MASTER_ADDR", "N/A")
 
 
 def rank_trains_with_virtual_ranks(rank, size):
@@ -152,6 +178,7 @@ def rank_trains_in_all_ways(rank, size):
     rank_accumulates(rank, size)
     rank_skips_parameters(rank, size)
     rank_runs_out_of_inputs(rank, size)
+    rank_tells_its_facts(rank, size)
 
 
 def test_little_is_left_to_reduce_when_backward_ends():

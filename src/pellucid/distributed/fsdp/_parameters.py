@@ -118,8 +118,12 @@ class Entry:
         self.local.copy_(self.shaped(part, part.shape[0]).reshape(self.local.shape))
 
     def as_used(self, whole: Any) -> Any:
-        """The form for modules: a DTensor under tensor parallelism."""
-        return whole if self.spec is None else DTensor(whole, self.spec)
+        """The form for modules: a Parameter with the gathered tensor's history, or a
+        DTensor under tensor parallelism.
+        """
+        if self.spec is None:
+            return whole.as_subclass(nn.Parameter)
+        return DTensor(whole, self.spec)
 
 
 class ParameterGroup:

@@ -19,9 +19,9 @@ from pellucid.distributed.fsdp._optimizer_state import (
     named_state,
     numbered_state,
     rekeyed_state,
-    whole,
 )
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
+from pellucid.distributed.fsdp._wrapped_states import PREFIX, register_state_hooks
 from pellucid.distributed.tensor import DTensor
 
 __all__ = [
@@ -207,14 +207,22 @@ class FullyShardedDataParallel(nn.Module):
         }
         ignored = [p for part in ignored_modules or () for p in part.parameters()]
         ignored += [p for p in ignored_states or () if isinstance(p, torch.Tensor)]
-        chosen = {}
         if auto_wrap_policy is not None:
             facts = ignored_modules or (), options
             chosen = wrap.chosen_modules(module, auto_wrap_policy, *facts)
-        for part, own in {**chosen, module: options}.items():
-            _shard(part, mesh, ignored, **own)
+            same: Any = {"device_mesh": mesh, "ignored_states": ignored}
+            for part, own in chosen.items():
+                made = FullyShardedDataParallel(part, **{**same, **own})
+                wrap.replace_module(module, part, made)
+        _shard(module, mesh, ignored, **options)
         self._fsdp_wrapped_module = module
+        self.sharding_strategy, self._is_summoned = strategy, False
+        shares = strategy is not ShardingStrategy.NO_SHARD
+        self.process_group = mesh.get_group(mesh.ndim - 1 if shares else 0)
+        self.rank = self.process_group.rank()
+        self.world_size = self.process_group.size()
         self._state_settings = _settings(_FULL)
+        register_state_hooks(self)
 
     @property
     def module(self) -> nn.Module:
@@ -231,16 +239,36 @@ class FullyShardedDataParallel(nn.Module):
         except AttributeError:
             return getattr(super().__getattr__("_fsdp_wrapped_module"), name)
 
+    def __getitem__(self, key: Any) -> Any:
+        """The element of a wrapped container."""
+        wrapped: Any = self._fsdp_wrapped_module
+        return wrapped[key]
+
+    def named_parameters(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[str, nn.Parameter]]:
+        """The parameters; ``summon_full_params`` gives them the module's own names."""
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            yield name.replace(PREFIX, "") if self._is_summoned else name, parameter
+
+    def named_buffers(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        """The buffers, named like parameters."""
+        for name, buffer in super().named_buffers(*args, **kwargs):
+            yield name.replace(PREFIX, "") if self._is_summoned else name, buffer
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Accumulates gradients, which the next backward outside reduces."""
-        module = self._fsdp_wrapped_module
-        assert isinstance(module, FSDPModule)
-        module.set_requires_gradient_sync(False)
+        groups = {m._fsdp for m in self.modules() if isinstance(m, FSDPModule)}
+        for group in groups:
+            group.syncs = False
         try:
             yield
         finally:
-            module.set_requires_gradient_sync(True)
+            for group in groups:
+                group.syncs = True
 
     def register_comm_hook(self, state: Any, hook: Callable[..., None]) -> None:
         """``hook(state, gradients, output)`` replaces the reduction of flat gradients
@@ -290,14 +318,19 @@ class FullyShardedDataParallel(nn.Module):
             )
         modules = module.modules() if recurse else [module, *module.children()]
         groups = [m._fsdp for m in modules if isinstance(m, FSDPModule)]
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
         with torch.no_grad():
             for group in groups:
                 group.unshard()
                 if rank0_only and torch.distributed.get_rank():
                     group.reshard()
+            for wrapper in wrappers:
+                wrapper._is_summoned = True
             try:
                 yield
             finally:
+                for wrapper in wrappers:
+                    wrapper._is_summoned = False
                 for group in reversed(groups):
                     if writeback:
                         group.write_back()
@@ -462,25 +495,6 @@ class FullyShardedDataParallel(nn.Module):
         is_by_name = optim_state_key_type is OptimStateKeyType.PARAM_NAME
         return rekeyed_state(model, optim, optim_state_dict, is_by_name)
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's state, full unless ``state_dict_type`` is set."""
-        state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
-        settings = self._state_settings
-        if settings.state_dict_type is not _FULL:
-            return state
-        found = {name: whole(value) for name, value in state.items()}
-        is_first = torch.distributed.get_rank() == 0
-        only_first = getattr(settings.state_dict_config, "rank0_only", False)
-        return found if is_first or not only_first else {}
-
-    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        """Loads full tensors or DTensors into the shards."""
-        own = self._fsdp_wrapped_module.state_dict()
-        given = {
-            name: _as_placed(value, own.get(name)) for name, value in state_dict.items()
-        }
-        return self._fsdp_wrapped_module.load_state_dict(given, *args, **kwargs)
-
 
 def _shard(
     module: nn.Module,
@@ -500,16 +514,6 @@ def _shard(
             cast_forward_inputs=mixed_precision.cast_forward_inputs,
         ),
         ignored_params=ignored,
-    )
-
-
-def _as_placed(value: Any, like: Any) -> Any:
-    from pellucid.distributed.tensor import distribute_tensor
-
-    if not isinstance(like, DTensor) or isinstance(value, DTensor):
-        return value
-    return distribute_tensor(
-        value, like.device_mesh, like.placements, src_data_rank=None
     )
 
 

@@ -11,6 +11,7 @@ import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 from pellucid.nn.modules.module import Module
+from pellucid.nn.parallel._logging_data import logging_data
 from pellucid.nn.parallel._reducer import Hook, Reducer
 from pellucid.nn.parallel._virtual import VirtualRanks
 from pellucid.utils import _pytree as pytree
@@ -250,6 +251,10 @@ class DistributedDataParallel(Module, Joinable):
         module.__dict__["_ddp_params_and_buffers_to_ignore"] = list(
             params_and_buffers_to_ignore
         )
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What is true of the wrapper, its group and its buckets, by name."""
+        return logging_data(self)
 
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.is_static = True
