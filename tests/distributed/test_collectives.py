@@ -241,9 +241,18 @@ class Counting(dist.ProcessGroup):
 
 
 def test_a_registered_backend_is_used():
-    dist.Backend.register_backend(
-        "counting", lambda store, rank, size, timeout: Counting(rank, size)
+    register = dist.Backend.register_backend
+    register("counting", lambda *_: None)  # the next one replaces it
+    register(
+        "counting",
+        lambda store, rank, size, timeout: Counting(rank, size),
+        devices=["cpu"],
     )
+    assert dist.Backend.COUNTING == "counting"
+    assert dist.Backend.backend_list.count("counting") == 1
+    assert dist.Backend.default_device_backend_map["cpu"] == "gloo"
+    with pytest.raises(RuntimeError, match="'gloo' is a backend of Pellucid"):
+        register("gloo", lambda *_: None)
     dist.init_process_group("counting", store=dist.HashStore(), rank=0, world_size=1)
     try:
         dist.all_reduce(torch.ones(1))

@@ -175,6 +175,22 @@ def rank_leaves(rank, size):
         dist.barrier()
 
 
+def rank_is_late(rank, size):
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.wait(["given up"])
+    why = "rank 1 had not called it" if rank == 0 else "rank 0 .* has left"
+    with pytest.raises(dist.DistBackendError, match=why):
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
+    store.set("given up", "")
+    store.set(f"told {rank}", "")
+    store.wait(["told 0", "told 1"])
+
+
+def test_a_late_rank_does_not_pass_what_others_have_given_up(tmp_path):
+    run_ranks(rank_is_late, 2, tmp_path)
+
+
 def test_a_mismatch_fails_on_every_rank_and_names_both_calls(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_calls_differently, 3, tmp_path, **environment)
