@@ -9,6 +9,7 @@ import pellucid as torch
 from pellucid import distributed as dist
 from pellucid import nn
 from pellucid.distributed.algorithms.ddp_comm_hooks import default_hooks
+from pellucid.distributed.utils import _replace_by_prefix, _sync_module_states
 from pellucid.nn.parallel import DistributedDataParallel as DDP
 from pellucid.nn.parallel._buckets import default_bytes, group_numbers
 from tests.distributed.ranks import run_ranks
@@ -144,6 +145,26 @@ def rank_runs_out_of_inputs(rank, size):
         train(model, x, y, steps=1 + max(0, rank - size // 2 + 1))
 
 
+def rank_gets_the_states_of_another(rank, size):
+    torch.manual_seed(rank)
+    net = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5).double(), nn.Linear(5, 2))
+    net[1].running_mean.fill_(rank)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    kept = {"2.weight"}
+    for limit in (1, 64, 1 << 20):  # bytes of a broadcast
+        _sync_module_states(net, dist.group.WORLD, limit, 1, kept)
+    every = [None] * size
+    dist.all_gather_object(every, (before, net.state_dict()))
+    for name, value in net.state_dict().items():
+        source = rank if name in kept else 1
+        assert torch.equal(value, every[source][0][name]), name
+    _sync_module_states(net, dist.group.WORLD, 64, 0, (), broadcast_buffers=False)
+    assert net[1].running_mean.tolist() == [1.0] * 5
+    state = {"a.b": 1, "c": 2}
+    _replace_by_prefix(state, "a.", "x.")
+    assert state == {"x.b": 1, "c": 2}
+
+
 def rank_tells_its_facts(rank, size):
     model = DDP(network(), bucket_cap_mb=1, broadcast_buffers=False)
     facts = model._get_ddp_logging_data()
@@ -179,6 +200,7 @@ def rank_trains_in_all_ways(rank, size):
     rank_skips_parameters(rank, size)
     rank_runs_out_of_inputs(rank, size)
     rank_tells_its_facts(rank, size)
+    rank_gets_the_states_of_another(rank, size)
 
 
 def test_little_is_left_to_reduce_when_backward_ends():

@@ -23,6 +23,7 @@ from pellucid.distributed.fsdp._optimizer_state import (
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
 from pellucid.distributed.fsdp._wrapped_states import PREFIX, register_state_hooks
 from pellucid.distributed.tensor import DTensor
+from pellucid.distributed.utils import BROADCAST_BYTES, _sync_module_states
 
 __all__ = [
     "BackwardPrefetch",
@@ -200,7 +201,8 @@ class FullyShardedDataParallel(nn.Module):
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         mesh = device_mesh or _mesh_of(process_group, strategy)
         if sync_module_states:
-            _broadcast(module)
+            world = torch.distributed.group.WORLD
+            _sync_module_states(module, world, BROADCAST_BYTES, 0, ())
         options: dict[str, Any] = {
             "sharding_strategy": strategy,
             "mixed_precision": mixed_precision or MixedPrecision(),
@@ -528,11 +530,3 @@ def _mesh_of(group: Any, strategy: ShardingStrategy) -> DeviceMesh:
     if group is None:
         return init_device_mesh("cpu", (size,))
     return DeviceMesh.from_group(group, "cpu")
-
-
-def _broadcast(module: nn.Module) -> None:
-    import pellucid.distributed as dist
-
-    with torch.no_grad():
-        for tensor in [*module.parameters(), *module.buffers()]:
-            dist.broadcast(tensor, 0)
