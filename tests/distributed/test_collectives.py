@@ -53,6 +53,12 @@ def rank_reduces(rank, size):
         dist.all_reduce(torch.ones(2), OPS.BAND)
     with pytest.raises(ValueError, match="contiguous"):
         dist.all_reduce(torch.ones(2, 3).T)
+    with pytest.raises(RuntimeError, match=r"of the group's \d ranks .* list has 9"):
+        dist.all_gather([torch.ones(1)] * 9, torch.ones(1))
+    with pytest.raises(RuntimeError, match=r"sizes differ: \[2\] and \[1\]"):
+        dist.all_gather([torch.ones(2)] * size, torch.ones(1))
+    with pytest.raises(RuntimeError, match="the larger tensor has 1 elements"):
+        dist.all_gather_into_tensor(torch.ones(1), torch.ones(9))
 
 
 def rank_sends_pending_numbers(rank, size):

@@ -274,6 +274,19 @@ def test_a_rank_that_the_world_lacks_is_refused_before_it_waits(rank, monkeypatc
         dist.init_process_group("gloo")
 
 
+def test_a_variable_that_is_no_number_is_named(monkeypatch):
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(ValueError, match="RANK is 'x', not a number"):
+        dist.init_process_group("gloo")
+
+
+def test_a_store_says_what_to_do_about_missing_ranks():
+    soon = datetime.timedelta(seconds=0.1)
+    pattern = r"1/3 clients joined\. Start the other ranks with MASTER_ADDR and MASTER_"
+    with pytest.raises(dist.DistStoreError, match=pattern):
+        dist.TCPStore("127.0.0.1", 0, 3, True, timeout=soon)
+
+
 def test_a_rank_that_a_store_lacks_is_refused():
     with pytest.raises(ValueError, match="rank is 5, world_size 2"):
         dist.init_process_group(store=dist.HashStore(), rank=5, world_size=2)

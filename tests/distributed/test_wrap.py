@@ -175,7 +175,8 @@ def rank_sees_wrapped_parts(rank, size):
 
     net.block[2].module.unshard()
     assert isinstance(net.block[2].weight, nn.Parameter)
-    net.block[2].module.reshard()
+    assert isinstance(get_model_state_dict(model)["block.2.weight"], DTensor)
+    assert isinstance(net.block[2].weight, DTensor)  # a state has shards
     with model.no_sync():
         model(torch.ones(4, 8)).sum().backward()
     assert all(p.grad is None for p in model.parameters())

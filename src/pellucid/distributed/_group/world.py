@@ -310,7 +310,10 @@ def init_process_group(
     ``python -m pellucid.distributed.run --nproc-per-node=2``.
     """
     if world.default is not None:
-        raise ValueError("trying to initialize the default process group twice!")
+        raise ValueError(
+            "trying to initialize the default process group twice! Call "
+            "destroy_process_group() first, or new_group() for another group"
+        )
     if store is not None and init_method is not None:
         raise ValueError("Cannot specify both init_method and store.")
     if timeout is not None and not isinstance(timeout, timedelta):

@@ -144,6 +144,7 @@ class ParameterGroup:
         self.after_reduction: Any = None  # a function of the reduced gradients
         self.comm_hook: tuple[Any, Any] | None = None  # instead of reduce_scatter
         self.depth = 0  # of calls of the modules under way
+        self.is_summoned = False  # inside summon_full_params
         self.held: list[Any] | None = None  # gradients that are not reduced yet
         self.use: _Use | None = None
 

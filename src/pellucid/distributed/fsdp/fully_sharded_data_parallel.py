@@ -324,6 +324,7 @@ class FullyShardedDataParallel(nn.Module):
         with torch.no_grad():
             for group in groups:
                 group.unshard()
+                group.is_summoned = True
                 if rank0_only and torch.distributed.get_rank():
                     group.reshard()
             for wrapper in wrappers:
@@ -334,6 +335,7 @@ class FullyShardedDataParallel(nn.Module):
                 for wrapper in wrappers:
                     wrapper._is_summoned = False
                 for group in reversed(groups):
+                    group.is_summoned = False
                     if writeback:
                         group.write_back()
                     group.reshard()
