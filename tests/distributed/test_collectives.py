@@ -53,6 +53,12 @@ def rank_reduces(rank, size):
         dist.all_reduce(torch.ones(2), OPS.BAND)
     with pytest.raises(ValueError, match="contiguous"):
         dist.all_reduce(torch.ones(2, 3).T)
+    with pytest.raises(RuntimeError, match=r"of the group's \d ranks .* list has 9"):
+        dist.all_gather([torch.ones(1)] * 9, torch.ones(1))
+    with pytest.raises(RuntimeError, match=r"sizes differ: \[2\] and \[1\]"):
+        dist.all_gather([torch.ones(2)] * size, torch.ones(1))
+    with pytest.raises(RuntimeError, match="the larger tensor has 1 elements"):
+        dist.all_gather_into_tensor(torch.ones(1), torch.ones(9))
 
 
 def rank_sends_pending_numbers(rank, size):
@@ -241,9 +247,18 @@ class Counting(dist.ProcessGroup):
 
 
 def test_a_registered_backend_is_used():
-    dist.Backend.register_backend(
-        "counting", lambda store, rank, size, timeout: Counting(rank, size)
+    register = dist.Backend.register_backend
+    register("counting", lambda *_: None)  # the next one replaces it
+    register(
+        "counting",
+        lambda store, rank, size, timeout: Counting(rank, size),
+        devices=["cpu"],
     )
+    assert dist.Backend.COUNTING == "counting"
+    assert dist.Backend.backend_list.count("counting") == 1
+    assert dist.Backend.default_device_backend_map["cpu"] == "gloo"
+    with pytest.raises(RuntimeError, match="'gloo' is a backend of Pellucid"):
+        register("gloo", lambda *_: None)
     dist.init_process_group("counting", store=dist.HashStore(), rank=0, world_size=1)
     try:
         dist.all_reduce(torch.ones(1))

@@ -1,11 +1,15 @@
 """DistributedDataParallel equals training in one process."""
 
+import os
+import re
+
 import pytest
 
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid import nn
 from pellucid.distributed.algorithms.ddp_comm_hooks import default_hooks
+from pellucid.distributed.utils import _replace_by_prefix, _sync_module_states
 from pellucid.nn.parallel import DistributedDataParallel as DDP
 from pellucid.nn.parallel._buckets import default_bytes, group_numbers
 from tests.distributed.ranks import run_ranks
@@ -135,6 +139,49 @@ def rank_runs_out_of_inputs(rank, size):
         every = [None] * size
         dist.all_gather_object(every, total)
         assert len(set(every)) == 1
+    done = re.escape("Ranks 0, 1 exhausted all inputs" if size > 2 else "Rank 0 exh")
+    joined = model.join(throw_on_early_termination=True)
+    with pytest.raises(RuntimeError, match=done), joined:  # on every rank
+        train(model, x, y, steps=1 + max(0, rank - size // 2 + 1))
+
+
+def rank_gets_the_states_of_another(rank, size):
+    torch.manual_seed(rank)
+    net = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5).double(), nn.Linear(5, 2))
+    net[1].running_mean.fill_(rank)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    kept = {"2.weight"}
+    for limit in (1, 64, 1 << 20):  # bytes of a broadcast
+        _sync_module_states(net, dist.group.WORLD, limit, 1, kept)
+    every = [None] * size
+    dist.all_gather_object(every, (before, net.state_dict()))
+    for name, value in net.state_dict().items():
+        source = rank if name in kept else 1
+        assert torch.equal(value, every[source][0][name]), name
+    _sync_module_states(net, dist.group.WORLD, 64, 0, (), broadcast_buffers=False)
+    assert net[1].running_mean.tolist() == [1.0] * 5
+    state = {"a.b": 1, "c": 2}
+    _replace_by_prefix(state, "a.", "x.")
+    assert state == {"x.b": 1, "c": 2}
+
+
+def rank_tells_its_facts(rank, size):
+    model = DDP(network(), bucket_cap_mb=1, broadcast_buffers=False)
+    facts = model._get_ddp_logging_data()
+    assert facts["module_name"] == "Sequential" and facts["backend_name"] == "gloo"
+    assert (facts["rank"], facts["world_size"]) == (rank, size)
+    parameters = list(model.parameters())
+    total = sum(p.numel() * 4 for p in parameters)
+    assert facts["num_parameter_tensors"] == len(parameters)
+    assert facts["total_parameter_size_bytes"] == total
+    assert sum(map(int, facts["bucket_sizes"].split(", "))) == total
+    assert facts["bucket_cap_bytes"] == 1 << 20 and facts["dtypes"] == "float32"
+    flags = "broadcast_buffers", "find_unused_parameters", "has_sync_bn", "static_graph"
+    assert [facts[name] for name in flags] == [0, 0, 0, 0]
+    normal = nn.SyncBatchNorm(2)
+    other = DDP(normal, static_graph=True)._get_ddp_logging_data()
+    assert [other[name] for name in flags] == [1, 0, 1, 1]
+    assert facts["master_addr"] == os.environ.get("MASTER_ADDR", "N/A")
 
 
 def rank_trains_with_virtual_ranks(rank, size):
@@ -152,6 +199,8 @@ def rank_trains_in_all_ways(rank, size):
     rank_accumulates(rank, size)
     rank_skips_parameters(rank, size)
     rank_runs_out_of_inputs(rank, size)
+    rank_tells_its_facts(rank, size)
+    rank_gets_the_states_of_another(rank, size)
 
 
 def test_little_is_left_to_reduce_when_backward_ends():

@@ -164,6 +164,8 @@ def rank_calls_functions(rank, size):
         assert torch.equal(whole, torch.cat(both, dim))
         part = funcol.reduce_scatter_tensor(x, "avg", dim, group)
         assert torch.equal(part, total.chunk(2, dim)[rank] / 2)
+    with pytest.raises(RuntimeError, match=r"a group is a ProcessGroup .*, not int"):
+        funcol.all_reduce(x, "sum", 3)
     assert torch.equal(funcol.broadcast(x, 1, group), both[1])
     assert torch.equal(funcol.permute_tensor(x, [1, 0], group), both[1 - rank])
     rows = funcol.all_to_all_single(x, None, None, group)

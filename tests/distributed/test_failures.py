@@ -175,6 +175,22 @@ def rank_leaves(rank, size):
         dist.barrier()
 
 
+def rank_is_late(rank, size):
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:
+        store.wait(["given up"])
+    why = "rank 1 had not called it" if rank == 0 else "rank 0 .* has left"
+    with pytest.raises(dist.DistBackendError, match=why):
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
+    store.set("given up", "")
+    store.set(f"told {rank}", "")
+    store.wait(["told 0", "told 1"])
+
+
+def test_a_late_rank_does_not_pass_what_others_have_given_up(tmp_path):
+    run_ranks(rank_is_late, 2, tmp_path)
+
+
 def test_a_mismatch_fails_on_every_rank_and_names_both_calls(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_calls_differently, 3, tmp_path, **environment)
@@ -256,6 +272,19 @@ def test_a_rank_that_the_world_lacks_is_refused_before_it_waits(rank, monkeypatc
         monkeypatch.setenv(name, str(value))
     with pytest.raises(ValueError, match=f"rank is {rank}, world_size 2"):
         dist.init_process_group("gloo")
+
+
+def test_a_variable_that_is_no_number_is_named(monkeypatch):
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(ValueError, match="RANK is 'x', not a number"):
+        dist.init_process_group("gloo")
+
+
+def test_a_store_says_what_to_do_about_missing_ranks():
+    soon = datetime.timedelta(seconds=0.1)
+    pattern = r"1/3 clients joined\. Start the other ranks with MASTER_ADDR and MASTER_"
+    with pytest.raises(dist.DistStoreError, match=pattern):
+        dist.TCPStore("127.0.0.1", 0, 3, True, timeout=soon)
 
 
 def test_a_rank_that_a_store_lacks_is_refused():

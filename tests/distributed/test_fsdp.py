@@ -218,7 +218,7 @@ WRAPPED_BLOCKS = functools.partial(
 def rank_wraps(rank, size):
     rank_summons(rank, size)
     model = FullyShardedDataParallel(net(), auto_wrap_policy=WRAPPED_BLOCKS)
-    assert isinstance(model.blocks[0], FSDPModule)
+    assert isinstance(model.blocks[0].module, FSDPModule)
     assert train(model, rank, size) == pytest.approx(train(net()), rel=1e-5)
     state = model.state_dict()
     assert not any(isinstance(value, DTensor) for value in state.values())

@@ -6,11 +6,17 @@ import pytest
 
 import pellucid as torch
 from pellucid import nn
+from pellucid.distributed.checkpoint.state_dict import (
+    get_model_state_dict,
+    set_model_state_dict,
+)
 from pellucid.distributed.fsdp import (
     FSDPModule,
+    FullStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecision,
     OptimStateKeyType,
+    StateDictType,
 )
 from pellucid.distributed.fsdp.wrap import (
     CustomPolicy,
@@ -22,6 +28,7 @@ from pellucid.distributed.fsdp.wrap import (
     transformer_auto_wrap_policy,
     wrap,
 )
+from pellucid.distributed.tensor import DTensor
 from tests.distributed.ranks import run_ranks
 
 
@@ -98,7 +105,7 @@ def rank_trains(rank, size):
     )
     model = FullyShardedDataParallel(net, auto_wrap_policy=policy)
     wrapped = [m for m in net.modules() if isinstance(m, FSDPModule)]
-    assert set(wrapped) == {net, net.block, net.layers[0]}
+    assert set(wrapped) == {net, net.block.module, net.layers[0].module}
     seen = []
     net.block[0].register_forward_hook(lambda m, i, output: seen.append(output.dtype))
     optimizer = torch.optim.Adam(model.parameters())
@@ -119,8 +126,65 @@ def rank_trains(rank, size):
     optimizer.load_state_dict(flat)
 
 
-def test_training_with_a_policy(tmp_path):
-    run_ranks(rank_trains, 2, tmp_path)
+def rank_sees_wrapped_parts(rank, size):
+    kind = FullyShardedDataParallel
+    torch.manual_seed(0)
+    net, same = Net(), Net()
+    same.load_state_dict(net.state_dict())
+    net.tied, same.tied = net.block, same.block
+    expected = same.state_dict()
+    model = kind(net, auto_wrap_policy=ModuleWrapPolicy({nn.Sequential, nn.LayerNorm}))
+    inner = net.block[2]
+    assert kind.fsdp_modules(model) == [model, net.block, inner]
+    assert kind.fsdp_modules(model, root_only=True) == [model]
+    assert net.tied is net.block and isinstance(inner.module, nn.LayerNorm)
+    assert (model.rank, model.world_size) == (rank, size)
+    assert "block._fsdp_wrapped_module.2._fsdp_wrapped_module.weight" in {
+        name.removeprefix("_fsdp_wrapped_module.")
+        for name, _ in model.named_parameters()
+    }
+    with kind.summon_full_params(model):
+        found = dict(model.named_parameters())
+        assert found.keys() == dict(same.named_parameters()).keys()
+        assert all(torch.equal(found[name], expected[name]) for name in found)
+        assert all(isinstance(p, nn.Parameter) for p in found.values())
+
+    # Names and values of states are those of the model, also below a plain module.
+    for holder, prefix in ((model, ""), (nn.Sequential(model), "0.")):
+        state = holder.state_dict()
+        assert list(state) == [f"{prefix}{name}" for name in expected]
+        assert all(torch.equal(state[f"{prefix}{n}"], v) for n, v in expected.items())
+        zeros = {name: torch.zeros_like(value) for name, value in state.items()}
+        holder.load_state_dict(zeros)
+        assert not any(value.any() for value in holder.state_dict().values())
+        holder.load_state_dict(state)
+    settings = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+    with kind.state_dict_type(model, StateDictType.FULL_STATE_DICT, settings):
+        assert len(model.state_dict()) == (0 if rank else len(expected))
+    with kind.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        shards = model.state_dict()
+        assert list(shards) == list(expected)
+        assert all(isinstance(value, DTensor) for value in shards.values())
+        model.load_state_dict(shards)
+    named = get_model_state_dict(model)
+    assert list(named) == list(expected)
+    assert all(isinstance(value, DTensor) for value in named.values())
+    set_model_state_dict(model, {name: v * 2 for name, v in expected.items()})
+    weight = model.state_dict()["block.2.weight"]
+    assert torch.equal(weight, expected["block.2.weight"] * 2)
+
+    net.block[2].module.unshard()
+    assert isinstance(net.block[2].weight, nn.Parameter)
+    assert isinstance(get_model_state_dict(model)["block.2.weight"], DTensor)
+    assert isinstance(net.block[2].weight, DTensor)  # a state has shards
+    with model.no_sync():
+        model(torch.ones(4, 8)).sum().backward()
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("function", [rank_trains, rank_sees_wrapped_parts])
+def test_training_with_a_policy(function, tmp_path):
+    run_ranks(function, 2, tmp_path)
 
 
 def test_states_are_rekeyed():

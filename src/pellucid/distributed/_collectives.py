@@ -336,9 +336,7 @@ def monitored_barrier(
     """
     if (target := check_member(group, "monitored_barrier")) is None:
         return
-    opts = options.BarrierOptions()
-    opts.timeout = timeout
-    target.barrier(opts)
+    target.monitored_barrier(timeout, wait_all_ranks)
 
 
 class _Coalescing:

@@ -70,6 +70,11 @@ def _expand_group(group: Any, tag: str = "") -> tuple[Any, int]:
         found = group[0].get_group(group[1])
     elif isinstance(group, (tuple, list)):
         found = _group_of_ranks(group, tag)
+    elif group is not None and not isinstance(group, dist.ProcessGroup):
+        raise RuntimeError(
+            "a group is a ProcessGroup or its name, a DeviceMesh, (DeviceMesh, dim) or "
+            f"a list of ranks, not {type(group).__name__}"
+        )
     found = group_of(found)
     return found, found.size()
 

@@ -106,7 +106,10 @@ def _number(given: int, name: str, others: tuple[str, ...]) -> int:
         return given
     for variable in (name, *others):
         if variable in os.environ:
-            return int(os.environ[variable])
+            value = os.environ[variable]
+            if not re.fullmatch(r"\s*-?\d+\s*", value):
+                raise _missing("env", f"{variable} is {value!r}, not a number")
+            return int(value)
     raise _missing(
         "env",
         f"rendezvous: environment variable {name} expected, but not set; the launcher "

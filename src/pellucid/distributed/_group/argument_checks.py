@@ -23,12 +23,12 @@ def check_memory(tensor: Any) -> None:
             "collective; use its resolve_conj() or resolve_neg()"
         )
     if not tensor.is_contiguous():
-        raise ValueError("Tensors must be contiguous")
+        raise ValueError("Tensors must be contiguous: use tensor.contiguous()")
 
 
 def check_outputs(listed: Any, one: Any, size: int) -> None:
     if len(listed) != size:
-        raise ValueError(
+        raise RuntimeError(
             f"one tensor of each of the group's {size} ranks is needed; the list has "
             f"{len(listed)}"
         )
@@ -36,7 +36,7 @@ def check_outputs(listed: Any, one: Any, size: int) -> None:
         if tensor.dtype != one.dtype:
             raise ValueError(f"dtypes differ: {tensor.dtype} and {one.dtype}")
         if tensor.numel() != one.numel():
-            raise ValueError(
+            raise RuntimeError(
                 f"sizes differ: {list(tensor.shape)} and {list(one.shape)}; use "
                 "all_to_all or all_gather_object for tensors of different sizes"
             )
@@ -46,7 +46,7 @@ def check_sizes(name: str, whole: Any, part: Any, size: int) -> None:
     if whole.dtype != part.dtype:
         raise TypeError(f"{name}: dtypes differ: {whole.dtype} and {part.dtype}")
     if whole.numel() != part.numel() * size:
-        raise ValueError(
+        raise RuntimeError(
             f"{name}: the larger tensor has {whole.numel()} elements; {size} ranks "
             f"with {part.numel()} elements each need {part.numel() * size}"
         )

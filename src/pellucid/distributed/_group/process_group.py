@@ -135,11 +135,14 @@ class ProcessGroup:
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
     ) -> None:
         """A barrier whose error names the ranks that are missing, as every error
-        does.
+        does. It fails on a late rank, too: others have given it up.
         """
-        opts = BarrierOptions()
-        opts.timeout = timeout
-        self.barrier(opts)
+        for _ in range(2):  # the second one learns of ranks that failed in the first
+            opts = BarrierOptions()
+            opts.timeout = timeout
+            work = self.barrier(opts)
+            if work is not None:
+                work.wait()
 
     # Several at once: calls run in order, so the last one's end is that of all.
 

@@ -180,7 +180,10 @@ class RunningGroup(ProcessGroup):
         self._queue.stop(0.0 if self._broken else 2.0)
         self._stopped.set()
         if not self._broken:
-            self._broken = "the group was destroyed; call init_process_group again"
+            self._broken = (
+                "the group was destroyed; make another by init_process_group or "
+                "new_group"
+            )
             self._transport.leave(False)
         self._queue.stop(2.0)
         if isinstance(self._transport, SharedMemoryGroup):

@@ -66,16 +66,20 @@ class Backend(str):
     ) -> None:
         """Makes ``init_process_group(name)`` use the ProcessGroup that ``func(store,
         rank, size, timeout)`` returns; with ``extended_api``, ``func(options,
-        pg_options)``.
+        pg_options)``. A later registration of the name replaces the former. It is the
+        default of devices that have none.
         """
         name = name.lower()
-        if name in cls._plugins or (name in cls.backend_list and name != "undefined"):
-            raise RuntimeError(f"{name!r} c10d backend already registered")
-        cls.backend_list.append(name)
-        setattr(cls, name.upper(), name)
+        if name in cls.backend_list and name not in cls._plugins:
+            raise RuntimeError(
+                f"{name!r} is a backend of Pellucid: choose another name"
+            )
+        if name not in cls._plugins:
+            cls.backend_list.append(name)
+            setattr(cls, name.upper(), name)
         cls._plugins[name] = func, extended_api
         for device in [devices] if isinstance(devices, str) else devices or []:
-            cls.default_device_backend_map[device] = name
+            cls.default_device_backend_map.setdefault(device, name)
 
 
 class BackendConfig:
@@ -306,7 +310,10 @@ def init_process_group(
     ``python -m pellucid.distributed.run --nproc-per-node=2``.
     """
     if world.default is not None:
-        raise ValueError("trying to initialize the default process group twice!")
+        raise ValueError(
+            "trying to initialize the default process group twice! Call "
+            "destroy_process_group() first, or new_group() for another group"
+        )
     if store is not None and init_method is not None:
         raise ValueError("Cannot specify both init_method and store.")
     if timeout is not None and not isinstance(timeout, timedelta):

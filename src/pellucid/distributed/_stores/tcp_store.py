@@ -71,7 +71,9 @@ class TCPStore(Store):
                 count = self.add("init/workers", 0)
                 raise DistStoreError(
                     f"Timed out after {self._seconds:g} seconds waiting for clients. "
-                    f"{count}/{world_size} clients joined."
+                    f"{count}/{world_size} clients joined. Start the other ranks with "
+                    f"MASTER_ADDR and MASTER_PORT of {self._address}:{self.port}, or "
+                    "give the world_size that there is"
                 ) from None
 
     def _connect(self, seconds: float) -> socket.socket:

@@ -92,7 +92,7 @@ class Join:
             joinable._join_config.is_joined = True
         while self._count_active(0):
             if self._throws:
-                self._raise_exhausted()
+                raise _exhausted(self._group, True)
             is_last = False
             for hook in self._hooks:
                 hook.main_hook()
@@ -106,11 +106,7 @@ class Join:
             hook.post_hook(is_last)
 
     def _count_active(self, counts: int) -> int:
-        return _count(counts, self._group, self._throws)
-
-    def _raise_exhausted(self) -> None:
-        _throw(self._group, 1)
-        raise RuntimeError(_EXHAUSTED.format("This rank"))
+        return _count(counts, self._group)
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> None:
@@ -119,20 +115,25 @@ class Join:
         if not config.is_first_joinable or not config.enable:
             return
         group = joinable.join_process_group
-        active = _count(1, group, config.throw_on_early_termination)
+        active = _count(1, group)
         if config.throw_on_early_termination and active < group.size():
-            _throw(group, 0)
-            raise RuntimeError(_EXHAUSTED.format("Another rank"))
+            raise _exhausted(group, False)
 
 
-_EXHAUSTED = "{} exhausted all inputs, and throw_on_early_termination is set."
-
-
-def _count(counts: int, group: Any, throws: bool) -> int:
+def _count(counts: int, group: Any) -> int:
     number = torch.tensor([counts], device=group.object_device)
     dist.all_reduce(number, group=group)
     return int(number)
 
 
-def _throw(group: Any, counts: int) -> None:
-    _count(counts, group, True)
+def _exhausted(group: Any, is_done: bool) -> RuntimeError:
+    """The error of every rank, which names those that are done. All ranks call it."""
+    own = torch.tensor([is_done], device=group.object_device)
+    flags = own.new_empty(group.size())
+    dist.all_gather_into_tensor(flags, own, group)
+    ranks = dist.get_process_group_ranks(group)
+    done = [str(r) for r, flag in zip(ranks, flags.tolist(), strict=True) if flag]
+    names = f"Rank{'s' * (len(done) > 1)} {', '.join(done)}"
+    return RuntimeError(
+        f"{names} exhausted all inputs, and throw_on_early_termination is set"
+    )

@@ -11,6 +11,7 @@ import pellucid as torch
 import pellucid.distributed as dist
 from pellucid import nn
 from pellucid.distributed.checkpoint._flat_optimizer_state import flat, nested
+from pellucid.distributed.fsdp import FullyShardedDataParallel, StateDictType
 from pellucid.distributed.tensor import DTensor, distribute_tensor
 from pellucid.optim import Optimizer
 
@@ -88,9 +89,11 @@ def _name(model: nn.Module, name: str, options: StateDictOptions) -> str:
     return ".".join(found)
 
 
-def _unwrapped(model: nn.Module) -> Any:
-    """The module whose parameters are DTensors."""
-    return getattr(model, "_fsdp_wrapped_module", model)
+def _own_state(model: nn.Module) -> dict[str, Any]:
+    """The model's state, also of ``FullyShardedDataParallel`` with DTensors."""
+    kind = StateDictType.SHARDED_STATE_DICT
+    with FullyShardedDataParallel.state_dict_type(model, kind):
+        return model.state_dict()
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:
@@ -129,16 +132,15 @@ def get_model_state_dict(
     """A model's state."""
     options = _checked(options)
     prefixes = _prefixes_of(model, submodules, options)
-    inner = _unwrapped(model)
     frozen = {
-        name for name, parameter in inner.named_parameters()
+        _name(model, name, options) for name, parameter in model.named_parameters()
         if not parameter.requires_grad
     }  # fmt: skip
     found = {}
-    for key, value in inner.state_dict().items():
-        if options.ignore_frozen_params and key in frozen:
+    for key, value in _own_state(model).items():
+        name = _name(model, key, options)
+        if options.ignore_frozen_params and name in frozen:
             continue
-        name = _name(inner, key, options)
         if prefixes is not None:
             prefix = next((p for p in prefixes if name.startswith(p)), None)
             if prefix is None:
@@ -159,7 +161,6 @@ def set_model_state_dict(
     are replaced.
     """
     options = _checked(options)
-    inner = _unwrapped(model)
     given = model_state_dict
     if options.broadcast_from_rank0:
         given = _broadcast(given)
@@ -167,14 +168,14 @@ def set_model_state_dict(
         raise RuntimeError(
             "the model's state to load is empty; give strict=False if that is meant"
         )
-    own = inner.state_dict()
-    names = {_name(inner, key, options): key for key in own}
+    own = _own_state(model)
+    names = {_name(model, key, options): key for key in own}
     placed = {}
     for name, value in given.items():
         key = names.get(name, name)
         placed[key] = _placed(value, own.get(key))
     is_meta = any(isinstance(v, torch.Tensor) and v.is_meta for v in own.values())
-    return inner.load_state_dict(placed, strict=options.strict, assign=is_meta)
+    return model.load_state_dict(placed, strict=options.strict, assign=is_meta)
 
 
 def _placed(value: Any, like: Any) -> Any:
@@ -262,9 +263,8 @@ def _listed(optimizers: _Optimizers) -> list[Optimizer]:
 
 
 def _parameter_names(model: nn.Module, options: StateDictOptions) -> dict[int, str]:
-    inner = _unwrapped(model)
-    named = inner.named_parameters()
-    return {id(p): _name(inner, key, options) for key, p in named}
+    named = model.named_parameters()
+    return {id(p): _name(model, key, options) for key, p in named}
 
 
 def get_optimizer_state_dict(

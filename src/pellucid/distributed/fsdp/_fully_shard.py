@@ -288,6 +288,8 @@ def lay_out(
         each._fsdp = group
         each.register_forward_pre_hook(_prepare, prepend=True, with_kwargs=True)
         each.register_forward_hook(_finish, always_call=True)
+        each.register_state_dict_pre_hook(_reshard_for_state)
+        each._register_load_state_dict_pre_hook(_reshard_for_state, with_module=True)
     return module
 
 
@@ -342,6 +344,13 @@ def _finish(module: Any, inputs: Any, output: Any) -> Any:
     group.leave()
     dtype = group.policy.output_dtype
     return None if dtype is None or output is None else _cast(output, dtype)
+
+
+def _reshard_for_state(module: Any, *_: Any) -> None:
+    """Before a state is taken or loaded: it has shards, also after ``unshard``."""
+    group = module._fsdp
+    if group.depth == 0 and not group.is_summoned:
+        group.reshard()
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:

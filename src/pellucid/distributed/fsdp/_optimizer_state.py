@@ -22,13 +22,18 @@ def whole(value: Any) -> Any:
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
+def unwrapped_name(name: str) -> str:
+    """A parameter's name in the model before wrappers."""
+    for part in _WRAPPERS:
+        name = name.replace(part, "")
+    return name
+
+
 def _names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
     """The names of the optimizer's parameters, in its order."""
     names = {}
     for name, parameter in model.named_parameters():
-        for part in _WRAPPERS:
-            name = name.replace(part, "")
-        names[id(parameter)] = name
+        names[id(parameter)] = unwrapped_name(name)
     parameters = _parameters(optimizer)
     if any(id(parameter) not in names for parameter in parameters):
         raise ValueError("the optimizer has parameters that are not the model's")

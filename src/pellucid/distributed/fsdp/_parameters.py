@@ -128,8 +128,12 @@ class Entry:
         self.local.copy_(self.shaped(part, part.shape[0]).reshape(self.local.shape))
 
     def as_used(self, whole: Any) -> Any:
-        """The form for modules: a DTensor under tensor parallelism."""
-        return whole if self.spec is None else DTensor(whole, self.spec)
+        """The form for modules: a Parameter with the gathered tensor's history, or a
+        DTensor under tensor parallelism.
+        """
+        if self.spec is None:
+            return whole.as_subclass(nn.Parameter)
+        return DTensor(whole, self.spec)
 
 
 class ParameterGroup:
@@ -149,6 +153,7 @@ class ParameterGroup:
         self.after_reduction: Any = None  # a function of the reduced gradients
         self.comm_hook: tuple[Any, Any] | None = None  # instead of reduce_scatter
         self.depth = 0  # of calls of the modules under way
+        self.is_summoned = False  # inside summon_full_params
         self.held: list[Any] | None = None  # gradients that are not reduced yet
         self.use: _Use | None = None
 

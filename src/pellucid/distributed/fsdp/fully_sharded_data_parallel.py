@@ -20,10 +20,11 @@ from pellucid.distributed.fsdp._optimizer_state import (
     named_state,
     numbered_state,
     rekeyed_state,
-    whole,
 )
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
+from pellucid.distributed.fsdp._wrapped_states import PREFIX, register_state_hooks
 from pellucid.distributed.tensor import DTensor
+from pellucid.distributed.utils import BROADCAST_BYTES, _sync_module_states
 
 __all__ = [
     "BackwardPrefetch",
@@ -201,21 +202,30 @@ class FullyShardedDataParallel(nn.Module):
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         mesh = device_mesh or _mesh_of(process_group, strategy)
         if sync_module_states:
-            _broadcast(module)
+            world = torch.distributed.group.WORLD
+            _sync_module_states(module, world, BROADCAST_BYTES, 0, ())
         options: dict[str, Any] = {
             "sharding_strategy": strategy,
             "mixed_precision": mixed_precision or MixedPrecision(),
         }
         ignored = [p for part in ignored_modules or () for p in part.parameters()]
         ignored += [p for p in ignored_states or () if isinstance(p, torch.Tensor)]
-        chosen = {}
         if auto_wrap_policy is not None:
             facts = ignored_modules or (), options
             chosen = wrap.chosen_modules(module, auto_wrap_policy, *facts)
-        for part, own in {**chosen, module: options}.items():
-            _shard(part, mesh, ignored, **own)
+            same: Any = {"device_mesh": mesh, "ignored_states": ignored}
+            for part, own in chosen.items():
+                made = FullyShardedDataParallel(part, **{**same, **own})
+                wrap.replace_module(module, part, made)
+        _shard(module, mesh, ignored, **options)
         self._fsdp_wrapped_module = module
+        self.sharding_strategy, self._is_summoned = strategy, False
+        shares = strategy is not ShardingStrategy.NO_SHARD
+        self.process_group = mesh.get_group(mesh.ndim - 1 if shares else 0)
+        self.rank = self.process_group.rank()
+        self.world_size = self.process_group.size()
         self._state_settings = _settings(_FULL)
+        register_state_hooks(self)
 
     @property
     def module(self) -> nn.Module:
@@ -232,21 +242,36 @@ class FullyShardedDataParallel(nn.Module):
         except AttributeError:
             return getattr(super().__getattr__("_fsdp_wrapped_module"), name)
 
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Under the names that they have in the wrapped module."""
+    def __getitem__(self, key: Any) -> Any:
+        """The element of a wrapped container."""
+        wrapped: Any = self._fsdp_wrapped_module
+        return wrapped[key]
+
+    def named_parameters(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[str, nn.Parameter]]:
+        """The parameters; ``summon_full_params`` gives them the module's own names."""
         for name, parameter in super().named_parameters(*args, **kwargs):
-            yield name.replace("_fsdp_wrapped_module.", ""), parameter
+            yield name.replace(PREFIX, "") if self._is_summoned else name, parameter
+
+    def named_buffers(
+        self, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        """The buffers, named like parameters."""
+        for name, buffer in super().named_buffers(*args, **kwargs):
+            yield name.replace(PREFIX, "") if self._is_summoned else name, buffer
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Accumulates gradients, which the next backward outside reduces."""
-        module = self._fsdp_wrapped_module
-        assert isinstance(module, FSDPModule)
-        module.set_requires_gradient_sync(False)
+        groups = {m._fsdp for m in self.modules() if isinstance(m, FSDPModule)}
+        for group in groups:
+            group.syncs = False
         try:
             yield
         finally:
-            module.set_requires_gradient_sync(True)
+            for group in groups:
+                group.syncs = True
 
     def register_comm_hook(self, state: Any, hook: Callable[..., None]) -> None:
         """``hook(state, gradients, output)`` replaces the reduction of flat gradients
@@ -296,15 +321,22 @@ class FullyShardedDataParallel(nn.Module):
             )
         modules = module.modules() if recurse else [module, *module.children()]
         groups = [m._fsdp for m in modules if isinstance(m, FSDPModule)]
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
         with torch.no_grad():
             for group in groups:
                 group.unshard()
+                group.is_summoned = True
                 if rank0_only and torch.distributed.get_rank():
                     group.reshard()
+            for wrapper in wrappers:
+                wrapper._is_summoned = True
             try:
                 yield
             finally:
+                for wrapper in wrappers:
+                    wrapper._is_summoned = False
                 for group in reversed(groups):
+                    group.is_summoned = False
                     if writeback:
                         group.write_back()
                     group.reshard()
@@ -468,25 +500,6 @@ class FullyShardedDataParallel(nn.Module):
         is_by_name = optim_state_key_type is OptimStateKeyType.PARAM_NAME
         return rekeyed_state(model, optim, optim_state_dict, is_by_name)
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped module's state, full unless ``state_dict_type`` is set."""
-        state = self._fsdp_wrapped_module.state_dict(*args, **kwargs)
-        settings = self._state_settings
-        if settings.state_dict_type is not _FULL:
-            return state
-        found = {name: whole(value) for name, value in state.items()}
-        is_first = torch.distributed.get_rank() == 0
-        only_first = getattr(settings.state_dict_config, "rank0_only", False)
-        return found if is_first or not only_first else {}
-
-    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        """Loads full tensors or DTensors into the shards."""
-        own = self._fsdp_wrapped_module.state_dict()
-        given = {
-            name: _as_placed(value, own.get(name)) for name, value in state_dict.items()
-        }
-        return self._fsdp_wrapped_module.load_state_dict(given, *args, **kwargs)
-
 
 def _shard(
     module: nn.Module,
@@ -507,16 +520,6 @@ def _shard(
     lay_out(module, layout, policy, ignored_params=ignored, reshards=reshards)
 
 
-def _as_placed(value: Any, like: Any) -> Any:
-    from pellucid.distributed.tensor import distribute_tensor
-
-    if not isinstance(like, DTensor) or isinstance(value, DTensor):
-        return value
-    return distribute_tensor(
-        value, like.device_mesh, like.placements, src_data_rank=None
-    )
-
-
 def _mesh_of(group: Any, strategy: ShardingStrategy) -> DeviceMesh:
     import pellucid.distributed as dist
 
@@ -526,11 +529,3 @@ def _mesh_of(group: Any, strategy: ShardingStrategy) -> DeviceMesh:
     if group is None:
         return init_device_mesh("cpu", (size,))
     return DeviceMesh.from_group(group, "cpu")
-
-
-def _broadcast(module: nn.Module) -> None:
-    import pellucid.distributed as dist
-
-    with torch.no_grad():
-        for tensor in [*module.parameters(), *module.buffers()]:
-            dist.broadcast(tensor, 0)

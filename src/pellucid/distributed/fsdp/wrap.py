@@ -169,6 +169,15 @@ def chosen_modules(
     return found
 
 
+def replace_module(whole: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    """Puts a module everywhere in the whole where another was."""
+    for module in list(whole.modules()):
+        if module is not new:
+            for name, child in module._modules.items():
+                if child is old:
+                    module._modules[name] = new
+
+
 def _size(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 

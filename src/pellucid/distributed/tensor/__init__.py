@@ -4,6 +4,8 @@
 sharding by rules derived from the op's declaration.
 """
 
+from pellucid.distributed.device_mesh import DeviceMesh as DeviceMesh
+from pellucid.distributed.device_mesh import init_device_mesh as init_device_mesh
 from pellucid.distributed.tensor._api import (
     distribute_module,
     distribute_tensor,

@@ -45,7 +45,7 @@ class Reducer:
     ) -> None:
         self.parameters, self._names, self._group = parameters, names, group
         self._finds_unused, self._keeps_views = finds_unused, keeps_views
-        self._bucket_bytes = bucket_bytes or default_bytes(parameters)
+        self.bucket_bytes = bucket_bytes or default_bytes(parameters)
         self._lock = threading.Lock()
         self.is_static = False
         self._expected: set[int] | None = None  # of a static graph
@@ -56,7 +56,7 @@ class Reducer:
         self._order: list[int] | None = None if finds_unused else []
         self._memory = _bytes(group, bytes_for(parameters), parameters[0].device)
         order = list(reversed(range(len(parameters))))
-        self._set_buckets(group_numbers(parameters, order, self._bucket_bytes))
+        self._set_buckets(group_numbers(parameters, order, self.bucket_bytes))
         for number, parameter in enumerate(parameters):
             parameter.register_post_accumulate_grad_hook(self._hook_of(number))
 
@@ -96,7 +96,7 @@ class Reducer:
         order = torch.tensor(self._order, device=self._group.object_device)
         dist.broadcast(order, group=self._group, group_src=0)
         self._order = None
-        groups = group_numbers(self.parameters, order.tolist(), self._bucket_bytes)
+        groups = group_numbers(self.parameters, order.tolist(), self.bucket_bytes)
         self._set_buckets(groups)
         if self._keeps_views:
             for parameter in self.parameters:

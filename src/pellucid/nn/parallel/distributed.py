@@ -10,7 +10,9 @@ from typing import Any
 import pellucid as torch
 from pellucid import distributed as dist
 from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
+from pellucid.distributed.utils import BROADCAST_BYTES, _sync_params_and_buffers
 from pellucid.nn.modules.module import Module
+from pellucid.nn.parallel._logging_data import logging_data
 from pellucid.nn.parallel._reducer import Hook, Reducer
 from pellucid.nn.parallel._virtual import VirtualRanks
 from pellucid.utils import _pytree as pytree
@@ -161,16 +163,7 @@ class DistributedDataParallel(Module, Joinable):
                 )
 
     def _broadcast_states(self, tensors: list[Any], root: int) -> None:
-        by_dtype: dict[Any, list[Any]] = {}
-        for tensor in tensors:
-            by_dtype.setdefault(tensor.dtype, []).append(tensor.detach())
-        for group in by_dtype.values():
-            flat = torch.cat([tensor.reshape(-1) for tensor in group])
-            dist.broadcast(flat, group=self.process_group, group_src=root)
-            if root != self._rank:
-                parts = flat.split([tensor.numel() for tensor in group])
-                for tensor, part in zip(group, parts, strict=True):
-                    tensor.copy_(part.view(tensor.shape))
+        _sync_params_and_buffers(self.process_group, tensors, BROADCAST_BYTES, root)
 
     def _will_sync_buffers(self) -> bool:
         has_buffers = next(iter(self.module.buffers()), None) is not None
@@ -250,6 +243,10 @@ class DistributedDataParallel(Module, Joinable):
         module.__dict__["_ddp_params_and_buffers_to_ignore"] = list(
             params_and_buffers_to_ignore
         )
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What is true of the wrapper, its group and its buckets, by name."""
+        return logging_data(self)
 
     def _set_static_graph(self) -> None:
         self.static_graph = self.reducer.is_static = True

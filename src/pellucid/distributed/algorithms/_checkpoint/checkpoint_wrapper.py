@@ -13,6 +13,7 @@ from typing import Any
 from pellucid import nn
 from pellucid.autograd.graph import save_on_cpu
 from pellucid.distributed.fsdp.wrap import chosen_modules
+from pellucid.distributed.utils import _replace_by_prefix
 from pellucid.utils.checkpoint import checkpoint
 
 _WRAPPED_MODULE = "_checkpoint_wrapped_module"
@@ -59,20 +60,14 @@ class ActivationWrapper(nn.Module):
     def _post_state_dict_hook(
         module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any
     ) -> dict[str, Any]:
-        _rename(state_dict, f"{prefix}{_PREFIX}", prefix)
+        _replace_by_prefix(state_dict, f"{prefix}{_PREFIX}", prefix)
         return state_dict
 
     @staticmethod
     def _pre_load_state_dict_hook(
         state_dict: dict[str, Any], prefix: str, *_: Any
     ) -> None:
-        _rename(state_dict, prefix, f"{prefix}{_PREFIX}")
-
-
-def _rename(state: dict[str, Any], old: str, new: str) -> None:
-    for key in list(state):
-        if key.startswith(old):
-            state[new + key[len(old) :]] = state.pop(key)
+        _replace_by_prefix(state_dict, prefix, f"{prefix}{_PREFIX}")
 
 
 class OffloadWrapper(ActivationWrapper):
