@@ -318,9 +318,8 @@ class Reads(TorchFunctionMode):
         if name in _OF_GEOMETRY or any(True for _ in _tensors(result)):
             return result
         begin = time.process_time()
-        with torch._C.DisableTorchFunction():
-            given = _tensors((args, tuple((kwargs or {}).values())))
-            views = [self._flow.view(tensor) for tensor in given]
+        given = _tensors((args, tuple((kwargs or {}).values())))
+        views = [self._flow.view(tensor) for tensor in given]
         self._flow.read += [view for view in views if view is not None]
         self._flow._own += time.process_time() - begin
         return result

@@ -93,7 +93,7 @@ class _Masks:
             part = np.broadcast_to(part, view.sizes)
             for dim, step in enumerate(steps):
                 if step == 0 and view.sizes[dim] > 1:
-                    part = part.any(dim, keepdims=True)
+                    part = _any(part, dim)
         sizes = tuple(
             1 if step == 0 else n for n, step in zip(view.sizes, steps, strict=True)
         )
@@ -196,7 +196,7 @@ def _propagated(node: Node, need: Array, masks: _Masks, by: Place | None) -> boo
         return True
     if name in _PRODUCTS:
         *others, left, right = views
-        rows, columns = need.any(-1, keepdims=True), need.any(-2, keepdims=True)
+        rows, columns = _any(need, -1), _any(need, -2)
         masks.need(left, rows, by)
         masks.need(right, columns, by)
         for view in others:
@@ -207,7 +207,7 @@ def _propagated(node: Node, need: Array, masks: _Masks, by: Place | None) -> boo
         return False
     source = views[0].sizes
     if need.ndim == len(source):
-        part = need.any(dims, keepdims=True)
+        part = _any(need, dims)
     else:
         part = np.expand_dims(need, dims)
     if any(
@@ -257,9 +257,14 @@ def _reduced(need: Array, sizes: tuple[int, ...]) -> Array:
     if lead < 0:
         return np.asarray(need.any())
     if lead:
-        need = need.any(tuple(range(lead)))
+        need = np.asarray(need.any(tuple(range(lead))))
     dims = tuple(k for k, n in enumerate(sizes) if n == 1 and need.shape[k] > 1)
-    return need.any(dims, keepdims=True) if dims else need
+    return _any(need, dims) if dims else need
+
+
+def _any(need: Array, dims: int | tuple[int, ...]) -> Array:
+    """Whether any element along dims is needed; the dims stay, of length 1."""
+    return np.asarray(need.any(dims, keepdims=True))
 
 
 def _index(node: Node, masks: _Masks) -> None:

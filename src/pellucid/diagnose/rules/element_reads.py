@@ -53,7 +53,11 @@ def _loops(file: str) -> list[ast.AST]:
     loops = [
         node for node in (ast.walk(tree) if tree else ()) if isinstance(node, _LOOPS)
     ]
-    return sorted(loops, key=lambda n: (n.lineno, -(n.end_lineno or 0)))
+    return sorted(loops, key=_place_of)
+
+
+def _place_of(loop: ast.AST) -> tuple[int, int]:
+    return loop.lineno, -loop.end_lineno  # type: ignore[attr-defined]
 
 
 def _holds(loop: ast.AST, place: Place) -> bool:
