@@ -305,8 +305,8 @@ API = {
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
         *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "nn/modules"),
-        *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
-        *("utils/_pytree", "viz"),
+        *("optim", "overrides", "pellucid_compiler", "profiler", "profiler/_timeline"),
+        *("run", "utils", "utils/_pytree", "viz"),
     },
     "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline", "utils"},
     "memory": {"optim", "profiler/_timeline"},
