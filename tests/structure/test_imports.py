@@ -378,7 +378,7 @@ API = {
     "distributed/_transport": {"distributed/_stores", "utils/_cpp"},
     "distributed/algorithms": set(),
     "distributed/algorithms/_checkpoint": {
-        *("autograd", "distributed/fsdp", "nn", "utils"),
+        *("autograd", "distributed", "distributed/fsdp", "nn", "utils"),
     },
     "distributed/algorithms/ddp_comm_hooks": {
         *("distributed/optim", "futures", "linalg", "nn"),
@@ -386,7 +386,14 @@ API = {
     "distributed/algorithms/model_averaging": set(),
     "distributed/autograd": {"distributed/rpc"},
     "distributed/checkpoint": {
-        *("accelerator", "cuda", "distributed/tensor", "futures", "multiprocessing"),
+        *(
+            "accelerator",
+            "cuda",
+            "distributed/fsdp",
+            "distributed/tensor",
+            "futures",
+            "multiprocessing",
+        ),
         *("nn", "nn/parallel", "optim", "safetensors", "serialization"),
         *("serialization/_format",),
     },

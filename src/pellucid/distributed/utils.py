@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import pellucid as torch
 import pellucid.distributed as dist
-from pellucid import nn
-from pellucid.utils import _pytree as pytree
 
 __all__: list[str] = []
 
@@ -16,7 +14,7 @@ BROADCAST_BYTES = 250 * 1024 * 1024  # of one broadcast, as in PyTorch
 
 
 def _sync_module_states(
-    module: nn.Module,
+    module: Any,
     process_group: Any,
     broadcast_bucket_size: int,
     src: int,
@@ -67,8 +65,3 @@ def _replace_by_prefix(
         if key.startswith(old_prefix):
             name = new_prefix + key.removeprefix(old_prefix)
             state_dict[name] = state_dict.pop(key)
-
-
-def _apply_to_tensors(fn: Callable[[Any], Any], container: Any) -> Any:
-    """A container with ``fn(tensor)`` instead of each tensor."""
-    return pytree.tree_map_only(torch.Tensor, fn, container)
