@@ -134,7 +134,7 @@ class _Call(Function):
 
 
 def _of_arguments(found: tuple[Any, ...], lengths: list[int | None]) -> Iterator[Any]:
-    """A gradient for each tensor; None for a list stands for one of each."""
+    """A gradient for each tensor; None for a list is None for each of its tensors."""
     for k, length in enumerate(lengths):
         gradient = found[k] if k < len(found) else None
         if length is None:

@@ -93,7 +93,8 @@ def _own_state(model: nn.Module) -> dict[str, Any]:
     """The model's state, also of ``FullyShardedDataParallel`` with DTensors."""
     kind = StateDictType.SHARDED_STATE_DICT
     with FullyShardedDataParallel.state_dict_type(model, kind):
-        return model.state_dict()
+        state: dict[str, Any] = model.state_dict()
+        return state
 
 
 def _given(value: Any, options: StateDictOptions) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pellucid.distributed.tensor.placement_types import Placement, Replicate
+from pellucid.distributed.tensor.placement_types import Partial, Placement, Replicate
 from pellucid_compiler.ir.sizes import shape_value
 from pellucid_compiler.specialise.parts import numbers_at, shape_at, with_parts
 from pellucid_compiler.specialise.requests import TensorLike
@@ -117,7 +117,7 @@ def made_in_stages(
 def _combined(value: _Value, combine: str) -> _Value:
     """As ``_staged.moved`` leaves it: still partial only in the same way."""
     placements = tuple(
-        Replicate() if p.is_partial() and p.reduce_op != combine else p
+        Replicate() if isinstance(p, Partial) and p.reduce_op != combine else p
         for p in value.placements
     )
     return value._replace(placements=placements)
