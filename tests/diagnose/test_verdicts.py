@@ -29,8 +29,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
-    "counted": ("overhead", "token = wanted[row, column].item()", None),
-    "history": ("waste", "history", None),
     "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
     "module_again": ("waste", "model = Scorer()", None),
     "every_step": ("compute", "e = self.embed(x[:, t])", None),

@@ -304,9 +304,9 @@ API = {
     "profiler": {"_decomp", "_package", "pellucid_compiler", "profiler/_timeline"},
     "profiler/_timeline": {"pellucid_compiler"},
     "diagnose": {
-        *("_compile", "_dynamo", "_ops", "diagnose/rules", "memory", "nn"),
-        *("nn/modules", "optim", "overrides", "pellucid_compiler", "profiler"),
-        *("profiler/_timeline", "random", "run", "utils", "utils/_pytree", "viz"),
+        *("_compile", "_dynamo", "diagnose/rules", "memory", "nn", "nn/modules"),
+        *("optim", "pellucid_compiler", "profiler", "profiler/_timeline", "run"),
+        *("utils/_pytree", "viz"),
     },
     "diagnose/rules": {"_ops", "diagnose", "profiler/_timeline", "utils"},
     "memory": {"optim", "profiler/_timeline"},

@@ -3,9 +3,8 @@
 ``python -m pellucid.diagnose.child SOCKET SCRIPT ...`` imports what the script imports
 of this package, then forks for each request (`Program.run` sends them), so that a run
 costs no start of an interpreter. The modes: "record" gives a verdict, "time" seconds
-and the peak of memory, "values" which expressions repeat others, "flow" which ops do,
-and what nothing reads. ``import torch`` is this package, as under ``python -m
-pellucid.run``.
+and the peak of memory, "values" which expressions repeat others. ``import torch`` is
+this package, as under ``python -m pellucid.run``.
 """
 
 from __future__ import annotations
@@ -137,19 +136,6 @@ def valued(code: CodeType, module: ModuleType, seconds: float) -> str:
     return json.dumps(answered(values))
 
 
-def flowed(code: CodeType, module: ModuleType, seconds: float) -> str:
-    """Which ops repeat others and what nothing reads, as JSON: of the ops of some
-    seconds of the CPU.
-    """
-    from pellucid.diagnose.flow import Enough, Flow, Reads
-    from pellucid.diagnose.needed import answered
-
-    flow = Flow(seconds)
-    with contextlib.suppress(Enough), Reads(flow), flow:
-        _execute(code, module)
-    return json.dumps(answered(flow))
-
-
 _POLL = 0.03  # seconds
 
 
@@ -224,8 +210,6 @@ def _answer(request: dict[str, Any], script: str, arguments: list[str]) -> None:
         found = recorded(code, module, leaving)
     elif mode == "values":
         found = valued(code, module, request["seconds"])
-    elif mode == "flow":
-        found = flowed(code, module, request["seconds"])
     else:
         found = timed(code, module)
     wall, without_core, _ = clock.read()

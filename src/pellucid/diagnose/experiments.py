@@ -26,7 +26,6 @@ from typing import Any, TextIO
 
 from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.findings import Finding, Report
-from pellucid.diagnose.flow import SECONDS as FLOW_SECONDS
 from pellucid.diagnose.values import SECONDS
 
 _PAIRS = 9  # at the most; fewer once the interval of some is narrow enough
@@ -37,7 +36,6 @@ _UNPROVED = 0.3  # share of the time from which a fix is named that was not trie
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
 _ASKED = 0.08  # share of the time from which values are compared
-_OF_FLOW = 0.25  # of the time that is left: to follow the dataflow
 _OF_VALUES = 0.4  # of the time that is left: to compare values
 _OF_REPLAYS, _REPLAY = 1.0, 0.6  # seconds: to start a process, and of each replay
 _LEAST = 0.5  # seconds in which values show anything
@@ -127,7 +125,6 @@ def measure(
     rest. The most important findings are measured first; what is not has no gain.
     """
     _ask(program, report, budget)
-    _follow(program, report, budget)
     every = [*report.findings, *report.options]
     wanted = [f for f in every if f.patch is not None]
     wanted.sort(key=lambda f: (f.is_option, not f.is_certain, -f.share * f.part))
@@ -246,23 +243,6 @@ def _repeats(runs: Sequence[dict[str, Any]], output: str, is_part: bool) -> bool
     if is_part:
         return all(run["output"].startswith(output) for run in runs)
     return all(run["output"] == output for run in runs)
-
-
-def _follow(program: Program, report: Report, budget: Budget) -> None:
-    """Adds what the dataflow of a program's ops shows."""
-    from pellucid.diagnose.rules import all_of_flow
-
-    seconds = min(_OF_FLOW * budget.left, FLOW_SECONDS)
-    if seconds < _LEAST:
-        report.failures = [*report.failures, "no dataflow: there was no time"]
-        return
-    try:
-        flow = program.run("flow", limit=budget.patience, seconds=seconds)
-    except RuntimeError as error:
-        report.failures = [*report.failures, f"no dataflow: {error}"]
-        return
-    budget.spend(flow["spent"], flow["wall"])
-    report.findings = sorted([*report.findings, *all_of_flow(flow)], key=rank)
 
 
 def _ask(program: Program, report: Report, budget: Budget) -> None:

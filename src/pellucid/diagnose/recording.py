@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import pellucid
 from pellucid.profiler._timeline.columns import Array, grouped
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import (
@@ -73,18 +72,6 @@ def shown_op(name: str) -> str:
     from pellucid.profiler._build import shown_name
 
     return shown_name(Kind.CALL, name).removeprefix("aten::")
-
-
-@cache
-def tags_of(name: str) -> frozenset[Any]:
-    """The tags of an op by the name that a log has."""
-    namespace, _, rest = name.partition("::")
-    op, _, overload = rest.partition(".")
-    packet = getattr(getattr(pellucid.ops, namespace, None), op, None)
-    found = getattr(packet, overload or "default", None)
-    if found is None and packet is not None:
-        found = getattr(packet, packet.overloads()[0], None)
-    return frozenset(getattr(found, "tags", ()))
 
 
 def record_runs(

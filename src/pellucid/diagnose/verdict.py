@@ -13,7 +13,7 @@ import linecache
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
@@ -40,7 +40,7 @@ from pellucid.diagnose.sleeping import Sleeping
 from pellucid.diagnose.stacks import Inside, Stacks
 from pellucid.diagnose.steps import Step, steps_of
 from pellucid.diagnose.training import Training
-from pellucid.profiler._timeline.columns import Array, grouped
+from pellucid.profiler._timeline.columns import Array
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import Kind, Line, Log, Session, Watch
 from pellucid.profiler._timeline.shares import Shares, main_thread, shares
@@ -52,9 +52,6 @@ CATEGORIES = (
 )
 # A call that takes less is overhead if its cost is unknown, or small beside it.
 _SHORT, _SMALL = 5e-6, 0.25
-# Calls of a line were late that took longer than so many of their medians, and
-# nanoseconds.
-_ALIKE, _LONGER, _DELAY = 5, 8, 1e5
 _COSTS = 2.0  # seconds in which costs are derived, the longest calls' first
 
 
@@ -93,7 +90,6 @@ class Facts:
     data_share: float = 0.0  # of the loader, asleep or not
     steps: list[Step] = field(default_factory=list)
     first_time: float = 0.0  # seconds, with what of them was away
-    late: float = 0.0  # seconds without a core of single calls (`_late`)
     is_part: bool = False  # of the program: its recording was full
     costs_missing: int = 0  # kinds of calls for which there was no time
 
@@ -101,14 +97,8 @@ class Facts:
         """A part of the time that was not spent on what is needed once, at most all of
         it: a short run shows what a long one spends its time on.
         """
-        steady = self.wall - self.first_time - self.late
+        steady = self.wall - self.first_time
         return min(seconds / steady, 1.0) if steady > 0 else 0.0
-
-    @property
-    def running(self) -> float:
-        """The part of the time of calls and gaps, late ones apart, with a core."""
-        away = self.shares.get("away", 0.0) * self.wall - self.late
-        return max(1 - max(away, 0.0) / max(self.wall - self.late, 1e-9), 0.0)
 
     def own_share(self, *categories: str) -> float:
         """Of the time that was neither away nor spent on what is needed once."""
@@ -318,10 +308,7 @@ def facts_of(
     imports = settings.get("imports")
     if imports is not None:
         pieces, category = _imports_apart(log, pieces, category, imports)
-    asleep, without_core = idle
-    late = _late(log, pieces, without_core * 1e9)
-    pieces = replace(pieces, nanoseconds=pieces.nanoseconds - late)
-    seconds, late_seconds = pieces.nanoseconds / 1e9, float(late.sum()) / 1e9
+    seconds = pieces.nanoseconds / 1e9
     total = np.bincount(category, seconds, len(CATEGORIES))
     sums = {name: float(s) for name, s in zip(CATEGORIES, total, strict=True) if s}
     by_line = _lines_of(log, pieces, category)
@@ -330,8 +317,7 @@ def facts_of(
             key = item.line.file, item.line.number
             by_line.setdefault(key, LineTime(item.line)).items.append(item)
     wall = (log.end - log.begin) / 1e9
-    divided = _divided(sums, wall, asleep, max(without_core - late_seconds, 0.0))
-    divided["away"] = divided.get("away", 0.0) + late_seconds / wall
+    divided = _divided(sums, wall, *idle)
     data = sums.get("data", 0.0) / wall * (1 - divided.get("away", 0.0))
     moments = np.append(log.columns.begin, log.end)[pieces.rows]
     steps = steps_of(log, moments, category, seconds, CATEGORIES)
@@ -340,7 +326,6 @@ def facts_of(
     return Facts(
         *(log, wall, divided, by_line, items, roof, settings, stacks, pieces),
         *(data, steps, once),
-        late=late_seconds,
         costs_missing=costs.missing,
     )
 
@@ -362,27 +347,6 @@ def _imports_apart(
         np.concatenate([pieces.is_python, pieces.is_python[places]]),
     )
     return found, np.concatenate([category, apart])
-
-
-def _late(log: Log, pieces: Shares, without_core: float) -> Array:
-    """Of each piece the nanoseconds by which it is longer than is usual for the calls
-    or gaps of its line: other programs had the core then. No more than ``without_core``
-    in all.
-    """
-    columns, rows = log.columns, np.maximum(pieces.rows, 0)
-    late = np.zeros(len(rows))
-    if without_core <= 0 or not len(columns):
-        return late
-    is_own = (pieces.rows >= 0) & (columns.kind[rows] != Kind.PREPARE)
-    own, rows = np.flatnonzero(is_own), rows[is_own]
-    keys = columns.line[rows], columns.name[rows], pieces.is_python[own]
-    for group in grouped(*keys)[1]:
-        places = own[group]
-        if len(places) >= _ALIKE:
-            times = pieces.nanoseconds[places]
-            usual = _LONGER * np.median(times) + _DELAY
-            late[places] = np.maximum(times - usual, 0.0)
-    return late * min(without_core / max(float(late.sum()), 1.0), 1.0)
 
 
 def _lines_of(

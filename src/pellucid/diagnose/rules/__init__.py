@@ -40,15 +40,6 @@ def all_answers(places: Any, values: Any, questions: Any) -> list[Any]:
     return [one for answer in asking for one in answer(places, values, questions)]
 
 
-def all_of_flow(flow: Any) -> list[Any]:
-    """The findings of the rules that read the dataflow, as ``needed.answered`` has
-    it.
-    """
-    modules = (import_module(rule.__module__) for rule in all_rules())
-    reading = (module.read for module in modules if hasattr(module, "read"))
-    return [finding for read in reading for finding in read(flow)]
-
-
 def _failure(rule: Callable[..., Any], error: Exception) -> str:
     """The rule, the error and the line that raised it."""
     place = error.__traceback__

@@ -38,8 +38,6 @@ def find(facts: Facts) -> list[Finding]:
     for gap in _gaps(facts):
         stacks = [stack for row in gap.rows for stack in facts.sampled.get(row, ())]
         place = hottest(stacks)
-        if place is None and not _scopes(gap.file, gap.following):
-            continue
         if place is None:
             place = gap.file, _between(gap.file, gap.previous, gap.following)
         seconds[place] += sum(gap.lengths) / 1e9
@@ -85,7 +83,7 @@ def _fix(file: str, number: int) -> str:
 
 
 def _gaps(facts: Facts) -> Iterator[_Gap]:
-    """Long gaps between the same calls."""
+    """Long gaps between the same calls, in loops and functions."""
     columns, pieces = facts.log.columns, facts.pieces
     is_gap = pieces.is_python & (pieces.rows >= 0)
     rows, lengths = pieces.rows[is_gap], pieces.nanoseconds[is_gap]
@@ -106,7 +104,7 @@ def _gaps(facts: Facts) -> Iterator[_Gap]:
         previous, line = (
             facts.log.user_line(int(columns.line[row])) for row in (first, second)
         )
-        if line is None:
+        if line is None or not _scopes(line.file, line.number):
             continue
         is_same = previous is not None and previous.file == line.file
         number = previous.number if previous is not None and is_same else 0

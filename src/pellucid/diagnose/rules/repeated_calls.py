@@ -11,7 +11,6 @@ import numpy as np
 import pellucid as torch
 from pellucid.diagnose.edits import replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding, Patch
-from pellucid.diagnose.recording import tags_of
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind, Log
 
@@ -103,8 +102,7 @@ def _draws(log: Log, file: str, statement: ast.stmt) -> bool:
     it computes is another sample.
     """
     columns, last = log.columns, statement.end_lineno or statement.lineno
-    tag = torch.Tag.nondeterministic_seeded
-    random = [k for k, name in enumerate(columns.names) if tag in tags_of(name)]
+    random = [k for k, name in enumerate(columns.names) if _is_random(name)]
     calls = columns.rows_of(Kind.CALL)
     lines = np.unique(columns.line[calls[np.isin(columns.name[calls], random)]])
     return any(
@@ -112,6 +110,14 @@ def _draws(log: Log, file: str, statement: ast.stmt) -> bool:
         for line in lines.tolist()
         for frame in log.frames(line)
     )
+
+
+def _is_random(name: str) -> bool:
+    namespace, _, rest = name.partition("::")
+    op, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace, None), op, None)
+    found = getattr(packet, overload or "default", None)
+    return torch.Tag.nondeterministic_seeded in getattr(found, "tags", ())
 
 
 def _changed(statement: ast.stmt) -> set[str]:

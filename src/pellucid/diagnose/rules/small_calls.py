@@ -16,7 +16,6 @@ from pellucid.profiler._timeline.storages import LOADER
 _MANY = 300  # calls in a loop
 _SHARE, _OVERHEAD = 0.1, 0.5
 _SHORT = 8e-6  # seconds a call, on average, that a batch would share
-_LONG = 3e-5  # seconds a call with Python's own time before it
 _LOOPS = ast.For | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 # What trains or formats is a loop of another kind, however short its calls.
 _DRIVERS = ("backward", "step", "zero_grad")
@@ -71,12 +70,9 @@ def _computes(loop: ast.AST) -> bool:
 
 def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     inside = facts.stacks.of(chains)
-    own = inside.total * facts.running
+    own = inside.total * (1 - facts.shares.get("away", 0.0))
     is_short = own < _SHORT * inside.calls
-    is_cheap = own < _LONG * inside.calls  # else it is Python's work, not the calls'
-    is_small = is_short or (
-        is_cheap and inside.part("overhead", "python", "data") >= _OVERHEAD
-    )
+    is_small = is_short or inside.part("overhead", "python", "data") >= _OVERHEAD
     return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
 
 
