@@ -197,10 +197,14 @@ def test_lists_of_tensors_have_lists_of_gradients():
     (first + parts[0] * 3 + parts[1]).sum().backward()
     assert xs[0].grad.tolist() == [6, 6] and y.grad.tolist() == [5, 5]
     assert seen == [(([True, False], True), None, list)]
-    each.register_autograd(lambda ctx, *grads: (None, grads[0]))
+    each.register_autograd(lambda ctx, *grads: ([None, None], grads[0]))
     y.grad = None
     (each(xs, y)[0]).sum().backward()
     assert y.grad.tolist() == [1, 1]
+    for given in ([y], y), (y, y), ([y, y],), (None, y), ([y, y], [y]):
+        each.register_autograd(lambda ctx, *grads, given=given: given)
+        with pytest.raises(RuntimeError, match=r"are: \(a list of 2, one value\)"):
+            (each(xs, y)[0]).sum().backward()
 
 
 def test_too_many_gradients_are_refused():

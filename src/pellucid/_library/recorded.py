@@ -6,7 +6,7 @@ Used by ``custom_ops.py`` and ``register.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pellucid import _C, Tensor
@@ -130,15 +130,30 @@ class _Call(Function):
         finally:
             ctx.needs_input_grad = needed
         found = found if isinstance(found, tuple) else (found,)
-        return None, None, *_of_arguments(found, lengths)
+        named = len(ctx._call.keywords)
+        gradients = _of_arguments(found, lengths[: len(lengths) - named])
+        return None, None, *gradients, *[None] * (len(needed) - 2 - len(gradients))
 
 
-def _of_arguments(found: tuple[Any, ...], lengths: list[int | None]) -> Iterator[Any]:
-    """A gradient for each tensor; None for a list is None for each of its tensors."""
-    for k, length in enumerate(lengths):
-        gradient = found[k] if k < len(found) else None
-        if length is None:
-            yield gradient
-        else:
-            yield from [None] * length if gradient is None else gradient
-    yield from found[len(lengths) :]  # too many, which the node refuses
+def _of_arguments(found: tuple[Any, ...], lengths: list[int | None]) -> Sequence[Any]:
+    """A gradient for each tensor of arguments some of which are lists."""
+    if set(lengths) <= {None}:
+        return found
+    lists = [each if isinstance(each, list | tuple) else () for each in found]
+    given = [len(each) or None for each in lists]
+    if given != lengths:
+        raise RuntimeError(
+            "the backward rule of an op with lists of tensors returned "
+            f"{_described(given)}; return gradients as the arguments are: "
+            f"{_described(lengths)}"
+        )
+    return [
+        gradient
+        for each, opened in zip(found, lists, strict=True)
+        for gradient in (opened or [None if isinstance(each, list | tuple) else each])
+    ]
+
+
+def _described(lengths: list[int | None]) -> str:
+    kinds = ["one value" if n is None else f"a list of {n}" for n in lengths]
+    return f"({', '.join(kinds)})"
