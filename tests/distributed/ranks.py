@@ -2,8 +2,9 @@
 After LIMIT seconds, processes that still run are aborted with their descendants and
 print the stacks of their threads.
 
-Ranks are forked from a process that has imported what they use, unless a test gives
-them an environment of their own.
+Ranks are forked from a process that has imported what they use, which saves most of
+their time, except rank 0 and those with an environment of their own. So one rank has
+another order of sets, another layout of memory and a whole interpreter's end.
 """
 
 import atexit
@@ -54,18 +55,19 @@ def run_rank(module, function, store, rank, size):
     dist.destroy_process_group()
 
 
-@functools.cache
-def _forks():
-    """Forks from a process without threads that has imported Pellucid, and its
-    environment.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*USED])
-    return context, _environment()
-
-
 def _environment():
     return {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+
+
+ENVIRONMENT = _environment()
+
+
+@functools.cache
+def _forks():
+    """Forks from a process without threads that has imported Pellucid."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*USED])
+    return context
 
 
 def has_gloo():
@@ -131,10 +133,9 @@ class Forked:
     """A rank like a ``Started`` one, forked."""
 
     def __init__(self, arguments):
-        context, _ = _forks()
         self._out = tempfile.NamedTemporaryFile("w+", errors="replace")  # noqa: SIM115
         given = (self._out.name, *arguments)
-        self._process = context.Process(target=_forked_rank, args=given)
+        self._process = _forks().Process(target=_forked_rank, args=given)
         self._process.start()
         self.pid = self._process.pid
 
@@ -265,12 +266,16 @@ def run_ranks(function, size, folder, *, killed=(), **environment):
     """The outputs of the ranks of ``function(rank, size)``; all must succeed except
     those ``killed``.
     """
+    forks = not environment and _environment() == ENVIRONMENT
     named = function.__module__, function.__name__, str(folder / "store")
-    ranks = [(*named, rank, size) for rank in range(size)]
-    if not environment and _forks()[1] == _environment():
-        return _run_together(Forked, ranks, killed)
-    commands = [[sys.executable, "-c", PROGRAM, *map(str, rank)] for rank in ranks]
-    return run_all(commands, killed, **environment)
+
+    def start(rank):
+        if forks and rank > 0:
+            return Forked((*named, rank, size))
+        arguments = (*named, str(rank), str(size))
+        return Started([sys.executable, "-c", PROGRAM, *arguments], **environment)
+
+    return _run_together(start, range(size), killed)
 
 
 def exit_code_of(pid, seconds=30):
