@@ -67,7 +67,7 @@ class Backend(str):
         """Makes ``init_process_group(name)`` use the ProcessGroup that ``func(store,
         rank, size, timeout)`` returns; with ``extended_api``, ``func(options,
         pg_options)``. A later registration of the name replaces the former. It is the
-        default of devices that have none.
+        default of devices that have none. The names of Pellucid's backends are taken.
         """
         name = name.lower()
         if name in cls.backend_list and name not in cls._plugins:

@@ -36,7 +36,7 @@ from pellucid_compiler.transforms.shard_sizes import (
 _NAMES = {code: dtype.name for code, dtype in enumerate(DTYPES)}
 
 
-class RefusedError(Exception):
+class RefusedError(RuntimeError):
     """The op refuses the whole's sizes."""
 
 
@@ -137,7 +137,7 @@ def share(
             if size.op == "sym":
                 env.setdefault(size.attr, actual)
     if not all(holds(r.condition, env) for r in requirements(graph)):
-        raise RefusedError(op.full_name)
+        raise RefusedError(f"{op.full_name} refuses operands of these sizes")
     named = {e.attr for value in graph.outputs for e in symbols(*value.shape)}
     if named - env.keys():
         return None  # how many elements there are depends on values
