@@ -260,6 +260,38 @@ def rank_summons(rank, size):
     for options in ({"rank0_only": True}, {"with_grads": True}):
         with pytest.raises(NotImplementedError), summon(model, **options):
             pass
+    last = model.blocks[1].module._fsdp
+    all_gather, last.all_gather = last.all_gather, None
+    with pytest.raises(TypeError), summon(model):
+        pass
+    last.all_gather = all_gather
+    assert all(isinstance(p, DTensor) for p in model.parameters())
+    names = [name for name, _ in model.named_parameters()]
+    assert any("_fsdp_wrapped_module" in name for name in names)
+    copied = copy.deepcopy(model)
+    assert copied.process_group is model.process_group
+    assert (copied.rank, copied.world_size) == (rank, size)
+    tokens = torch.arange(4).view(2, 2)
+    assert torch.equal(copied(tokens), model(tokens))
+
+
+def rank_starts_equal(rank, size):
+    """The first process of a group, or of a mesh, gives its parameters."""
+    halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    mesh = init_device_mesh("cpu", (2, 2))
+    hybrid = {"sharding_strategy": ShardingStrategy.HYBRID_SHARD, "device_mesh": mesh}
+    for options, source in (
+        ({"process_group": halves[rank // 2]}, rank // 2 * 2),
+        (hybrid, 0),
+    ):
+        part = nn.Linear(3, 2)
+        nn.init.constant_(part.weight, rank)
+        model = FullyShardedDataParallel(part, sync_module_states=True, **options)
+        assert model.state_dict()["weight"].tolist() == [[source] * 3] * 2
+
+
+def test_states_are_those_of_the_first_process_of_a_group(tmp_path):
+    run_ranks(rank_starts_equal, 4, tmp_path)
 
 
 def rank_hooks(rank, size):
