@@ -130,6 +130,47 @@ def rank_recomputes(rank, size):
         assert train(model, rank, size, 0.5) == expected
 
 
+def rank_recomputes_what_it_uses(rank, size):
+    """Only a group that a checkpointed function reads is gathered, for each way to
+    checkpoint; gradients are those without checkpoints.
+    """
+    tokens = torch.arange(4).view(1, 4)
+    plain = sharded()
+    plain(tokens).pow(2).sum().backward()
+    for reentrant in (False, True):
+        model = sharded()
+        for block in model.blocks:
+            block.forward = functools.partial(
+                checkpoint, block.forward, use_reentrant=reentrant
+            )
+        gathers = model._fsdp.all_gather = Counted()
+        kinds = [type(module) for module in model.modules()]
+        model(tokens).pow(2).sum().backward()
+        assert gathers.count == 2  # in forward, and for backward of model.out
+        assert kinds == [type(module) for module in model.modules()]
+        for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(a.grad.full_tensor(), b.grad.full_tensor())
+        copy.deepcopy(model)(tokens).pow(2).sum().backward()
+    x = torch.ones(2, requires_grad=True)
+    model.unshard()
+    y = x
+    if rank == 0:  # the other process recomputes nothing
+        y = checkpoint(lambda x: (x * x).sin(), x, use_reentrant=False)
+    model.reshard()
+    y.sum().backward()
+
+
+def rank_recomputes_nested_parts(rank, size):
+    for outer, inner in ((False, False), (True, False), (True, True)):
+        model, x = sharded(), torch.ones(2, 6, requires_grad=True)
+        part = functools.partial(checkpoint, model.out, use_reentrant=inner)
+        model.unshard()
+        y = checkpoint(lambda x, part=part: part(x.sin()), x, use_reentrant=outer)
+        model.reshard()
+        y.sum().backward()
+        assert model.out.weight.grad is not None and x.grad is not None
+
+
 class Counted:
     """``all_gather_into_tensor``, counted."""
 
@@ -140,8 +181,12 @@ class Counted:
         return dist.all_gather_into_tensor(*arguments)
 
 
-def test_checkpoints_inside_sharded_modules(tmp_path):
-    run_ranks(rank_recomputes, 2, tmp_path)
+@pytest.mark.parametrize(
+    "function",
+    [rank_recomputes, rank_recomputes_what_it_uses, rank_recomputes_nested_parts],
+)
+def test_checkpoints_inside_sharded_modules(function, tmp_path):
+    run_ranks(function, 2, tmp_path)
 
 
 def shards_along_other_dims(rank, size, expected):
