@@ -150,16 +150,19 @@ def rank_gets_the_states_of_another(rank, size):
     net = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5).double(), nn.Linear(5, 2))
     net[1].running_mean.fill_(rank)
     before = {name: value.clone() for name, value in net.state_dict().items()}
+    every = [None] * size
+    dist.all_gather_object(every, before)
     kept = {"2.weight"}
     for limit in (1, 64, 1 << 20):  # bytes of a broadcast
+        net.load_state_dict(before)
         _sync_module_states(net, dist.group.WORLD, limit, 1, kept)
-    every = [None] * size
-    dist.all_gather_object(every, (before, net.state_dict()))
-    for name, value in net.state_dict().items():
-        source = rank if name in kept else 1
-        assert torch.equal(value, every[source][0][name]), name
+        for name, value in net.state_dict().items():
+            source = rank if name in kept else 1
+            assert torch.equal(value, every[source][name]), name
+    net.load_state_dict(before)
     _sync_module_states(net, dist.group.WORLD, 64, 0, (), broadcast_buffers=False)
-    assert net[1].running_mean.tolist() == [1.0] * 5
+    assert net[1].running_mean.tolist() == [float(rank)] * 5
+    assert torch.equal(net[0].weight, every[0]["0.weight"])
     state = {"a.b": 1, "c": 2}
     _replace_by_prefix(state, "a.", "x.")
     assert state == {"x.b": 1, "c": 2}

@@ -191,6 +191,23 @@ def test_a_late_rank_does_not_pass_what_others_have_given_up(tmp_path):
     run_ranks(rank_is_late, 2, tmp_path)
 
 
+class SlowGroup(dist.ProcessGroup):
+    def __init__(self):
+        super().__init__(0, 1)
+        self.timeouts = []
+
+    def barrier(self, opts=None):
+        self.timeouts.append(opts.timeout.total_seconds())
+        time.sleep(0.05)
+
+
+def test_a_monitored_barrier_has_one_deadline():
+    group = SlowGroup()
+    group.monitored_barrier(datetime.timedelta(seconds=1))
+    first, second = group.timeouts
+    assert 0 <= second <= first - 0.05 <= 0.95
+
+
 def test_a_mismatch_fails_on_every_rank_and_names_both_calls(transport, tmp_path):
     environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
     run_ranks(rank_calls_differently, 3, tmp_path, **environment)

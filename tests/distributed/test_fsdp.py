@@ -130,6 +130,47 @@ def rank_recomputes(rank, size):
         assert train(model, rank, size, 0.5) == expected
 
 
+def rank_recomputes_what_it_uses(rank, size):
+    """Only a group that a checkpointed function reads is gathered, for each way to
+    checkpoint; gradients are those without checkpoints.
+    """
+    tokens = torch.arange(4).view(1, 4)
+    plain = sharded()
+    plain(tokens).pow(2).sum().backward()
+    for reentrant in (False, True):
+        model = sharded()
+        for block in model.blocks:
+            block.forward = functools.partial(
+                checkpoint, block.forward, use_reentrant=reentrant
+            )
+        gathers = model._fsdp.all_gather = Counted()
+        kinds = [type(module) for module in model.modules()]
+        model(tokens).pow(2).sum().backward()
+        assert gathers.count == 2  # in forward, and for backward of model.out
+        assert kinds == [type(module) for module in model.modules()]
+        for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(a.grad.full_tensor(), b.grad.full_tensor())
+        copy.deepcopy(model)(tokens).pow(2).sum().backward()
+    x = torch.ones(2, requires_grad=True)
+    model.unshard()
+    y = x
+    if rank == 0:  # the other process recomputes nothing
+        y = checkpoint(lambda x: (x * x).sin(), x, use_reentrant=False)
+    model.reshard()
+    y.sum().backward()
+
+
+def rank_recomputes_nested_parts(rank, size):
+    for outer, inner in ((False, False), (True, False), (True, True)):
+        model, x = sharded(), torch.ones(2, 6, requires_grad=True)
+        part = functools.partial(checkpoint, model.out, use_reentrant=inner)
+        model.unshard()
+        y = checkpoint(lambda x, part=part: part(x.sin()), x, use_reentrant=outer)
+        model.reshard()
+        y.sum().backward()
+        assert model.out.weight.grad is not None and x.grad is not None
+
+
 class Counted:
     """``all_gather_into_tensor``, counted."""
 
@@ -140,8 +181,12 @@ class Counted:
         return dist.all_gather_into_tensor(*arguments)
 
 
-def test_checkpoints_inside_sharded_modules(tmp_path):
-    run_ranks(rank_recomputes, 2, tmp_path)
+@pytest.mark.parametrize(
+    "function",
+    [rank_recomputes, rank_recomputes_what_it_uses, rank_recomputes_nested_parts],
+)
+def test_checkpoints_inside_sharded_modules(function, tmp_path):
+    run_ranks(function, 2, tmp_path)
 
 
 def shards_along_other_dims(rank, size, expected):
@@ -260,6 +305,38 @@ def rank_summons(rank, size):
     for options in ({"rank0_only": True}, {"with_grads": True}):
         with pytest.raises(NotImplementedError), summon(model, **options):
             pass
+    last = model.blocks[1].module._fsdp
+    all_gather, last.all_gather = last.all_gather, None
+    with pytest.raises(TypeError), summon(model):
+        pass
+    last.all_gather = all_gather
+    assert all(isinstance(p, DTensor) for p in model.parameters())
+    names = [name for name, _ in model.named_parameters()]
+    assert any("_fsdp_wrapped_module" in name for name in names)
+    copied = copy.deepcopy(model)
+    assert copied.process_group is model.process_group
+    assert (copied.rank, copied.world_size) == (rank, size)
+    tokens = torch.arange(4).view(2, 2)
+    assert torch.equal(copied(tokens), model(tokens))
+
+
+def rank_starts_equal(rank, size):
+    """The first process of a group, or of a mesh, gives its parameters."""
+    halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    mesh = init_device_mesh("cpu", (2, 2))
+    hybrid = {"sharding_strategy": ShardingStrategy.HYBRID_SHARD, "device_mesh": mesh}
+    for options, source in (
+        ({"process_group": halves[rank // 2]}, rank // 2 * 2),
+        (hybrid, 0),
+    ):
+        part = nn.Linear(3, 2)
+        nn.init.constant_(part.weight, rank)
+        model = FullyShardedDataParallel(part, sync_module_states=True, **options)
+        assert model.state_dict()["weight"].tolist() == [[source] * 3] * 2
+
+
+def test_states_are_those_of_the_first_process_of_a_group(tmp_path):
+    run_ranks(rank_starts_equal, 4, tmp_path)
 
 
 def rank_hooks(rank, size):

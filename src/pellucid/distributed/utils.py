@@ -38,14 +38,15 @@ def _sync_params_and_buffers(
     of at most ``broadcast_bucket_size`` bytes.
     """
     buckets: list[list[Any]] = []
-    latest: dict[Any, list[Any]] = {}
+    latest: dict[Any, tuple[list[Any], int]] = {}  # with its size in bytes
     for tensor in module_states:
-        bucket = latest.get(tensor.dtype)
-        held = sum(x.nbytes for x in bucket or ())
-        if bucket is None or held + tensor.nbytes > broadcast_bucket_size:
-            latest[tensor.dtype] = bucket = []
+        kind = tensor.device, tensor.dtype
+        bucket, size = latest.get(kind, ([], broadcast_bucket_size))
+        if size + tensor.nbytes > broadcast_bucket_size:
+            bucket, size = [], 0
             buckets.append(bucket)
         bucket.append(tensor.detach())
+        latest[kind] = bucket, size + tensor.nbytes
     for bucket in buckets:
         flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
         dist.broadcast(flat, group=process_group, group_src=src)

@@ -45,35 +45,41 @@ class StopRecomputation(Exception):
     """Raised to stop a recomputation early: everything needed has been recomputed."""
 
 
+Scope = Callable[[bool], AbstractContextManager[Any]]
+
+
 class _Scopes(threading.local):
     def __init__(self) -> None:
-        self.entered: list[Callable[[], AbstractContextManager[Any]]] = []
+        self.entered: list[Scope] = []
 
 
 _scopes = _Scopes()
 
 
-def add_scope(scope: Callable[[], AbstractContextManager[Any]]) -> None:
-    """Until ``remove_scope``: functions checkpointed now run again inside ``scope()``,
-    which restores what they see now.
+def add_scope(scope: Scope) -> None:
+    """Until ``remove_scope``: functions checkpointed now run again inside
+    ``scope(differentiates)``, which restores what they see now. Gradients flow to what
+    it restores if the new run is differentiated; else only its values matter.
     """
     _scopes.entered.append(scope)
 
 
-def remove_scope(scope: Callable[[], AbstractContextManager[Any]]) -> None:
+def remove_scope(scope: Scope) -> None:
     """Ends ``add_scope``."""
     _scopes.entered.remove(scope)
 
 
-def current_scopes() -> Callable[[], AbstractContextManager[None]]:
-    """What enters the scopes of this moment again."""
-    scopes = list(_scopes.entered)
+def current_scopes() -> Scope:
+    """What enters the scopes of this moment again; they are current in it, too."""
+    scopes = list(dict.fromkeys(_scopes.entered))
 
     @contextmanager
-    def enter() -> Iterator[None]:
+    def enter(differentiates: bool) -> Iterator[None]:
         with ExitStack() as stack:
             for scope in scopes:
-                stack.enter_context(scope())
+                stack.enter_context(scope(differentiates))
+                add_scope(scope)
+                stack.callback(remove_scope, scope)
             yield
 
     return enter

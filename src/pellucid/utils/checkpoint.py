@@ -141,7 +141,7 @@ def recorded(
     region, scopes = _current_region(), current_scopes()
 
     def recompute(keywords: dict[str, Any], *args: Any) -> None:
-        with _random_numbers_of(state), region, scopes(), second_context:
+        with _random_numbers_of(state), region, scopes(False), second_context:
             function(*args, **keywords)
 
     frame = Frame(
@@ -187,7 +187,7 @@ class CheckpointFunction(Function):
     ) -> Any:
         check_backward_validity(args)
         ctx.function = function
-        ctx.region = _current_region()
+        ctx.region, ctx.scopes = _current_region(), current_scopes()
         ctx.state = pellucid.get_rng_state() if preserve_rng_state else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
@@ -205,7 +205,8 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             arguments[place] = tensor
         detached = detach_variable(tuple(arguments))
-        with _random_numbers_of(ctx.state), ctx.region, pellucid.enable_grad():
+        random_numbers, scopes = _random_numbers_of(ctx.state), ctx.scopes(True)
+        with random_numbers, ctx.region, scopes, pellucid.enable_grad():
             outputs = ctx.function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

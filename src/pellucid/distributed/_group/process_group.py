@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -135,11 +136,14 @@ class ProcessGroup:
         self, timeout: timedelta | None = None, wait_all_ranks: bool = False
     ) -> None:
         """A barrier whose error names the ranks that are missing, as every error
-        does. It fails on a late rank, too: others have given it up.
+        does. It fails on a late rank, too, when others have given it up before. A rank
+        that gives up at the end may not be noticed: others may have passed already.
         """
+        limit = self._timeout if timeout is None else seconds_of(timeout)
+        end = time.monotonic() + limit
         for _ in range(2):  # the second one learns of ranks that failed in the first
             opts = BarrierOptions()
-            opts.timeout = timeout
+            opts.timeout = timedelta(seconds=max(end - time.monotonic(), 0))
             work = self.barrier(opts)
             if work is not None:
                 work.wait()

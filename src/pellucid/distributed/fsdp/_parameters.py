@@ -17,6 +17,7 @@ import pellucid as torch
 import pellucid.distributed as dist
 from pellucid import nn
 from pellucid.autograd.graph import saved_tensors_hooks
+from pellucid.distributed.fsdp._first_reads import FirstReads
 from pellucid.distributed.fsdp._mesh_dims import Layout
 from pellucid.distributed.fsdp._policies import MixedPrecisionPolicy
 from pellucid.distributed.tensor import DTensor
@@ -156,6 +157,7 @@ class ParameterGroup:
         self.is_summoned = False  # inside summon_full_params
         self.held: list[Any] | None = None  # gradients that are not reduced yet
         self.use: _Use | None = None
+        self.first_reads = FirstReads()
 
     def gather(self, locals: Any) -> list[Any]:
         """Gathers shards into full tensors."""
@@ -305,7 +307,7 @@ class _Use:
             entry.put(entry.as_used(whole))
             self._places[whole.untyped_storage()._cdata] = k
         self._are_varying = [whole.requires_grad for whole in wholes]
-        add_scope(self.gathered_again)
+        add_scope(self.seen_again)
         if group.reshards:
             self._hooks = saved_tensors_hooks(self._pack, self._unpack)
             self._hooks.__enter__()
@@ -316,7 +318,7 @@ class _Use:
         """Frees the gathered parameters; backward gathers saved ones again."""
         if self._hooks is not None:
             self._hooks.__exit__()
-        remove_scope(self.gathered_again)
+        remove_scope(self.seen_again)
         self._places = {}
         for entry in self._group.entries:
             entry.put(entry.sharded)
@@ -341,21 +343,36 @@ class _Use:
         return self._again
 
     @contextmanager
-    def gathered_again(self) -> Iterator[None]:
-        """A scope in which the modules have the gathered parameters, without their
-        history: what is computed there are values.
+    def seen_again(self, differentiates: bool) -> Iterator[None]:
+        """A scope in which the modules have the gathered parameters. The first read of
+        one gathers them: a function that uses none may run on some processes only.
         """
-        entries = self._group.entries
-        before = [entry.current() for entry in entries]
-        for entry, whole, is_varying in zip(
-            entries, self._gathered(), self._are_varying, strict=True
-        ):
-            entry.put(entry.as_used(whole.detach().requires_grad_(is_varying)))
+        group = self._group
+        before = [entry.current() for entry in group.entries]
+
+        def gather() -> None:
+            wholes = self._seen(differentiates)
+            for entry, whole in zip(group.entries, wholes, strict=True):
+                entry.put(entry.as_used(whole))
+
+        places = [place for entry in group.entries for place in entry.places]
+        group.first_reads.precede(places, gather)
         try:
             yield
         finally:
-            for entry, value in zip(entries, before, strict=True):
+            group.first_reads.end()
+            for entry, value in zip(group.entries, before, strict=True):
                 entry.put(value)
+
+    def _seen(self, differentiates: bool) -> Any:
+        """The parameters in a recomputation; without history if only its values
+        matter.
+        """
+        if differentiates:
+            locals = [entry.local for entry in self._group.entries]
+            return _Unshard.apply(self, *locals)
+        pairs = zip(self._gathered(), self._are_varying, strict=True)
+        return [whole.detach().requires_grad_(varies) for whole, varies in pairs]
 
     def backward(self, gradients: Any) -> list[Any]:
         """The gradients of the shards."""

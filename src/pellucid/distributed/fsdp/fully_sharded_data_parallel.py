@@ -202,8 +202,8 @@ class FullyShardedDataParallel(nn.Module):
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         mesh = device_mesh or _mesh_of(process_group, strategy)
         if sync_module_states:
-            world = torch.distributed.group.WORLD
-            _sync_module_states(module, world, BROADCAST_BYTES, 0, ())
+            for dim in range(mesh.ndim):
+                _sync_module_states(module, mesh.get_group(dim), BROADCAST_BYTES, 0, ())
         options: dict[str, Any] = {
             "sharding_strategy": strategy,
             "mixed_precision": mixed_precision or MixedPrecision(),
@@ -220,10 +220,6 @@ class FullyShardedDataParallel(nn.Module):
         _shard(module, mesh, ignored, **options)
         self._fsdp_wrapped_module = module
         self.sharding_strategy, self._is_summoned = strategy, False
-        shares = strategy is not ShardingStrategy.NO_SHARD
-        self.process_group = mesh.get_group(mesh.ndim - 1 if shares else 0)
-        self.rank = self.process_group.rank()
-        self.world_size = self.process_group.size()
         self._state_settings = _settings(_FULL)
         register_state_hooks(self)
 
@@ -231,6 +227,22 @@ class FullyShardedDataParallel(nn.Module):
     def module(self) -> nn.Module:
         """The wrapped module."""
         return self._fsdp_wrapped_module
+
+    @property
+    def process_group(self) -> Any:
+        """The processes that share the parameters, or that have copies of them."""
+        layout = self._fsdp_wrapped_module._fsdp.layout
+        return layout.shard_group or layout.replica_group
+
+    @property
+    def rank(self) -> int:
+        """This process's rank in ``process_group``."""
+        return int(self.process_group.rank())
+
+    @property
+    def world_size(self) -> int:
+        """The number of processes in ``process_group``."""
+        return int(self.process_group.size())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped module's."""
@@ -323,21 +335,21 @@ class FullyShardedDataParallel(nn.Module):
         groups = [m._fsdp for m in modules if isinstance(m, FSDPModule)]
         wrappers = FullyShardedDataParallel.fsdp_modules(module)
         with torch.no_grad():
-            for group in groups:
-                group.unshard()
-                group.is_summoned = True
-                if rank0_only and torch.distributed.get_rank():
-                    group.reshard()
-            for wrapper in wrappers:
-                wrapper._is_summoned = True
             try:
+                for group in groups:
+                    group.unshard()
+                    group.is_summoned = True
+                    if rank0_only and torch.distributed.get_rank():
+                        group.reshard()
+                for wrapper in wrappers:
+                    wrapper._is_summoned = True
                 yield
             finally:
                 for wrapper in wrappers:
                     wrapper._is_summoned = False
                 for group in reversed(groups):
                     group.is_summoned = False
-                    if writeback:
+                    if writeback and group.use is not None:
                         group.write_back()
                     group.reshard()
 
