@@ -197,29 +197,25 @@ void apply_slice(View& view, int64_t dim, PyObject* slice) {
   view.slice(dim, start, std::max(start, stop), step);
 }
 
-// Whether no op is offered for the kind as an index. A compressed one is refused for its dtype, as in PyTorch.
-bool is_foreign(const TensorImpl& index) {
-  const Kind* kind = kind_of(index);
-  return kind && (kind->layout == Layout::SparseCoo || !is_sparse(kind->layout));
+bool is_index_dtype(DType dtype) {
+  return dtype == DType::Int64 || dtype == DType::Int32 || dtype == DType::Bool || dtype == DType::UInt8;
 }
 
-void check_index_dtype(const TensorImpl& index) {
-  switch (index.dtype) {
-    case DType::UInt8:
-      if (index.ndim)
-        warn("indexing by a mask of dtype uint8 is deprecated: make it bool, or int64 if it holds indices");
-      return;
-    case DType::Int64:
-    case DType::Int32:
-    case DType::Bool: return;
-    default:
-      if (is_foreign(index))
-        raise(ErrorKind::NotImplemented,
-              "an index is a strided tensor of integers or bools, not a sparse, nested or quantized one of %s",
-              std::string(name(index.dtype)).c_str());
-      raise(ErrorKind::Index, "tensors used as indices must be int64, int32, bool or uint8, not %s",
-            std::string(name(index.dtype)).c_str());
-  }
+// Nested tensors are indices, sparse and quantized ones are not. As in PyTorch, the kind is checked before the dtype,
+// except that a compressed one is refused for its dtype first.
+void check_index(const TensorImpl& index) {
+  const bool has_index_dtype = is_index_dtype(index.dtype);
+  const Kind* kind = kind_of(index);
+  const bool is_offered = !kind || index.keys.has(Key::Nested);
+  const bool is_compressed = kind && is_sparse(kind->layout) && kind->layout != Layout::SparseCoo;
+  if (!is_offered && (has_index_dtype || !is_compressed))
+    raise(ErrorKind::NotImplemented, "an index is a strided or nested tensor of integers or bools, not a %s one",
+          is_sparse(kind->layout) ? "sparse" : "quantized");
+  if (!has_index_dtype)
+    raise(ErrorKind::Index, "tensors used as indices must be int64, int32, bool or uint8, not %s",
+          std::string(name(index.dtype)).c_str());
+  if (index.dtype == DType::UInt8 && index.ndim)
+    warn("indexing by a mask of dtype uint8 is deprecated: make it bool, or int64 if it holds indices");
 }
 
 template <class View>
@@ -231,7 +227,7 @@ void apply_item(View& view, const Item& item, int64_t& dim, int64_t ellipsis_dim
     case Item::NewAxis: view.unsqueeze(dim++); return advanced.skip();
     case Item::Boolean: view.unsqueeze(dim++); return advanced.add(mask_of(item.integer));
     case Item::Index:
-      check_index_dtype(*item.tensor);
+      check_index(*item.tensor);
       dim += item.dims_taken();
       return advanced.add(item.tensor);
   }

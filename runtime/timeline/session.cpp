@@ -16,6 +16,7 @@ namespace {
 struct Session {
   uint32_t what;
   ClockReading begin;
+  std::vector<size_t> sizes;  // of the lists that existed at its start: their later events are the session's
 };
 
 FORK_SAFE ForkSafeMutex mutex;
@@ -92,20 +93,20 @@ class FactsCopy {
   std::unordered_map<std::string_view, uint32_t> places_;
 };
 
-// Ranges of another process, which have no parents, arrive in any order; a thread's own events are ordered.
-ThreadEvents events_of(const ThreadTimeline& timeline, bool is_ordered, uint64_t begin, uint64_t now) {
+// The events from `first`. Of ranges of another process, which arrive later, those that began in the session. An event
+// without duration has the time of the one before it, which may be earlier than the session.
+ThreadEvents events_of(const ThreadTimeline& timeline, bool is_own, size_t first, uint64_t begin, uint64_t now) {
   ThreadEvents result{timeline.system_thread, timeline.python_thread, {}, {0}};
   size_t size = timeline.events.size();
-  while (size && !timeline.events[size - 1].begin) --size;  // still being written
-  size_t first = is_ordered ? size : 0;
-  while (first && timeline.events[first - 1].begin >= begin) --first;
+  while (size > first && !timeline.events[size - 1].begin) --size;  // still being written
   result.events.reserve(size - first);
   FactsCopy facts;
   for (size_t k = first; k < size; ++k) {
-    if (timeline.events[k].begin < begin) continue;
+    if (!is_own && timeline.events[k].begin < begin) continue;
     TimelineEvent& event = result.events.emplace_back(timeline.events[k]);
     if (!event.end) event.bytes = 0;
-    event.end = end_of(event, now);
+    event.begin = std::max(event.begin, begin);
+    event.end = std::max(end_of(event, now), begin);
     event.parent =
         event.parent == kNoEvent || event.parent < first ? kNoEvent : event.parent - static_cast<uint32_t>(first);
     facts.move(timeline, event, result.facts);
@@ -129,9 +130,10 @@ uint64_t start_session(uint32_t what) {
   Registry& all = registry();
   if (all.sessions.empty()) clear_lists(all);
   const uint64_t number = ++all.last_session;
-  all.sessions[number] = {what, read_clocks()};
-  // What this thread notes next gets this time, not that of an event before the session, which is not part of it.
-  if (own) own->last_tick = all.sessions[number].begin.ticks;
+  Session& session = all.sessions[number];
+  session.what = what;
+  for (const ThreadTimeline* timeline : all.timelines) session.sizes.push_back(timeline->events.size());
+  session.begin = read_clocks();
   publish(all);
   return number;
 }
@@ -142,15 +144,18 @@ SessionEvents stop_session(uint64_t number) {
   const auto found = all.sessions.find(number);
   if (found == all.sessions.end()) return {};
   SessionEvents result{found->second.begin, read_clocks(), {}, 0};
+  std::vector<size_t> firsts = std::move(found->second.sizes);
+  firsts.resize(all.timelines.size());
   all.sessions.erase(found);
   publish(all);
   std::map<const ThreadTimeline*, int64_t> process_of;
   for (const auto& [process, timeline] : all.processes) process_of[timeline] = process;
-  for (ThreadTimeline* timeline : all.timelines) {
+  for (size_t k = 0; k < all.timelines.size(); ++k) {
+    const ThreadTimeline* timeline = all.timelines[k];
     result.lost += timeline->lost.load(std::memory_order_relaxed);
     const auto other = process_of.find(timeline);
     const bool is_own = other == process_of.end();
-    ThreadEvents events = events_of(*timeline, is_own, result.begin.ticks, result.end.ticks);
+    ThreadEvents events = events_of(*timeline, is_own, firsts[k], result.begin.ticks, result.end.ticks);
     if (!is_own) events.system_thread = other->second, events.python_thread = static_cast<uint64_t>(other->second);
     if (!events.events.empty()) result.threads.push_back(std::move(events));
   }

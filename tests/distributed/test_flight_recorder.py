@@ -85,6 +85,7 @@ def rank_records_shapes(rank, size):
         ("gloo:all_to_all", one, one),
     ]
     assert entries[-2]["output_dtypes"] == ["Float"] * 2
+    flight.write_dump(rank, [dist.group.WORLD])
 
 
 def rank_differs(rank, size):
@@ -159,8 +160,13 @@ def test_the_last_calls_are_dumped_in_pytorchs_format(transport, tmp_path):
     run_ranks(rank_is_recorded, 2, tmp_path, **environment)
 
 
-def test_dumps_have_the_shapes_of_the_programs_tensors(tmp_path):
-    run_ranks(rank_records_shapes, 2, tmp_path, TORCH_FR_BUFFER_SIZE="20")
+def test_dumps_have_the_shapes_of_the_programs_tensors(tmp_path, capsys):
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    environment = {"TORCH_FR_BUFFER_SIZE": "20", "TORCH_FR_DUMP_TEMP_FILE": f"{dumps}/"}
+    run_ranks(rank_records_shapes, 2, tmp_path, **environment)
+    fr_trace.main([str(dumps)])
+    assert capsys.readouterr().out == "All collectives of 2 ranks match\n"
 
 
 def test_without_a_buffer_the_current_call_is_dumped(tmp_path):
@@ -287,6 +293,7 @@ def test_absent_dumps_are_an_error_unless_allowed(tmp_path, capsys):
         (entry("broadcast"), MatchState.COLLECTIVE_TYPE_MISMATCH),
         (entry(sizes=((5,),)), MatchState.SIZE_OR_SYNTAX_MISMATCH),
         (entry(input_dtypes=["int64"]), MatchState.COLLECTIVE_DTYPE_MISMATCH),
+        (entry(output_dtypes=["int64"]), MatchState.COLLECTIVE_DTYPE_MISMATCH),
         (entry(state="started"), MatchState.COLLECTIVE_STATE_MISMATCH),
     ],
 )

@@ -288,6 +288,11 @@ def rank_plans(rank, size):
     rank_pickles(weight)
     with pytest.raises(ValueError, match="ranks cut by different calls"):
         shard_parameter(nn.Linear(2, 2), "weight", rows, src_rank=rank)
+    layer = nn.Linear(2, 2)
+    if rank == 1:
+        layer.weight = nn.Parameter(layer.weight.detach().T)
+    with pytest.raises(ValueError, match="that of rank 1 is not: call contiguous"):
+        shard_parameter(layer, "weight", rows)
     with pytest.raises(ValueError, match="in_features of Linear is a int"):
         shard_parameter(nn.Linear(2, 2), "in_features", rows)
 
@@ -315,6 +320,14 @@ def rank_optimizes(model, rank):
 
 def rank_pickles(weight):
     group = dist.new_group()
+    spec, part = weight.sharding_spec(), weight.local_tensor()
+    other = ShardedTensor._init_from_local_tensor(
+        part, spec, weight.size(), process_group=group
+    )
+    assert isinstance(copy.copy(weight), nn.Parameter)
+    for copied in (copy.copy(other), copy.deepcopy(other)):
+        assert copied._process_group is group
+    assert copy.copy(other).local_tensor() is part
     stored = pickle.dumps(weight)
     loaded = pickle.loads(stored)
     assert isinstance(loaded, nn.Parameter)

@@ -131,6 +131,53 @@ def test_a_tracker_leaves_no_hooks_and_no_session():
     assert count == 7 and len(tracker.memory_tracking) == 0
 
 
+def raising(*_):
+    raise KeyError("on purpose")
+
+
+def test_an_exception_leaves_nothing_to_the_next_scope():
+    model, tracker = Net(), MemTracker()
+    optimizer = torch.optim.SGD(model.parameters())
+    with pytest.raises(KeyError), tracker:
+        optimizer.step(raising)
+    with tracker:
+        kept = torch.ones(100)
+        current = found(tracker.get_tracker_snapshot())
+        assert current == {"Activation": 400, "Total": 400}
+        del kept
+
+
+def test_what_is_given_inside_of_the_scope_keeps_its_role():
+    with MemTracker() as tracker:
+        kept = torch.ones(100)
+        tracker.track_external(kept)
+        assert found(tracker.get_tracker_snapshot()) == {"Other": 400, "Total": 400}
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_failed_pass_leaves_nothing_to_the_next_one(leaves):
+    first, other, tracker, seen = Block(), nn.Linear(4, 4), ModTracker(), []
+    first.up.bias.register_hook(raising)
+
+    def note(module, gradients):
+        seen.append((tracker.get_known_fqn(module), sorted(tracker.parents)))
+
+    tracker.register_user_hooks(post_bw_hook=note)
+    with tracker:
+        with pytest.raises(KeyError):
+            first(torch.ones(2, 8)).sum().backward()
+        assert "Block" in tracker.parents
+        if not leaves:
+            seen.clear()
+            other(torch.ones(2, 4)).sum().backward()
+    assert tracker.parents == {"Global"}
+    if leaves:
+        with tracker:
+            seen.clear()
+            other(torch.ones(2, 4)).sum().backward()
+    assert seen == [("Linear", ["Global", "Linear"])]
+
+
 def test_snapshots_are_printed(capsys):
     model, tracker = Net(), MemTracker()
     tracker.display_snapshot()

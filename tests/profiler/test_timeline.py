@@ -437,13 +437,29 @@ def test_keys_of_a_call_are_those_it_passed():
     assert keys["aten::exp"] == ["CPU"]
 
 
-def test_a_session_inside_of_another_sees_what_is_freed_first():
-    x = torch.ones(100)
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_session_inside_of_another_sees_what_is_freed_first(in_thread):
+    held, addresses, steps = [torch.ones(100)], [], threading.Barrier(2, timeout=60)
     outer, inner = Session(Watch.MEMORY), Session(Watch.MEMORY)
+
+    def work(start):
+        held.append(torch.ones(100))
+        addresses.extend(x.untyped_storage()._cdata for x in held)
+        start()
+        held.clear()
+
     outer.start()
-    y = torch.ones(100)
-    inner.start()
-    del x, y
-    logs = inner.stop(), outer.stop()
-    freed = [[e.bytes for e in log.events_of(Kind.FREE)] for log in logs]
-    assert freed == [[-400, -400]] * 2
+    if in_thread:
+        wait_twice = (lambda: (steps.wait(), steps.wait()),)
+        thread = threading.Thread(target=work, args=wait_twice)
+        thread.start()
+        steps.wait()
+        inner.start()
+        steps.wait()
+        thread.join()
+    else:
+        work(inner.start)
+    for log in (inner.stop(), outer.stop()):
+        freed = [e for e in log.events_of(Kind.FREE) if e.address in addresses]
+        assert [e.bytes for e in freed] == [-400, -400]
+        assert all(log.begin <= e.begin <= e.end <= log.end for e in freed)

@@ -67,16 +67,32 @@ def test_the_first_tensor_selects_how_tensors_are_joined(join):
             join(mixed)
 
 
-@pytest.mark.parametrize("index", ["coo", "quantized", "pieces", "ragged"])
-def test_an_index_is_strided(index):
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        (COO, "sparse"),
+        (DENSE.long().to_sparse(), "sparse"),
+        (DENSE.long().to_sparse_csr(), "sparse"),
+        (QUANTIZED, "quantized"),
+    ],
+)
+def test_an_index_is_strided_or_nested(index, kind):
     for tensor in (DENSE, COO, PIECES, RAGGED):
-        with pytest.raises(NotImplementedError, match="an index is a strided tensor"):
-            tensor[KINDS[index]]
+        with pytest.raises(NotImplementedError, match=f"index is .* not a {kind} one"):
+            tensor[index]
 
 
-def test_a_compressed_index_is_refused_for_its_dtype():
+@pytest.mark.parametrize("kind", ["csr", "pieces", "ragged"])
+def test_compressed_and_nested_indices_are_refused_for_their_dtype(kind):
     with pytest.raises(IndexError, match="not float32"):
-        DENSE[CSR]
+        DENSE[KINDS[kind]]
+
+
+@pytest.mark.parametrize("nested", [PIECES, RAGGED])
+def test_nested_integers_are_indices(nested):
+    found = DENSE[nested.long()]
+    for part, index in zip(found.unbind(), EXAMPLES, strict=True):
+        assert torch.equal(part, DENSE[index.long()])
 
 
 @pytest.mark.parametrize("kind", ["coo", "csr", "quantized"])

@@ -10,6 +10,7 @@ modules' arguments and results.
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,13 @@ class ModuleTracker(ModuleScope):
     def __init__(self) -> None:
         super().__init__()
         self.parents: set[str] = {"Global"}
+        self._entered: set[str] = set()  # by the backward pass
+        self._end_of_pass: Callable[[], Any] = lambda: None  # alive while it runs
+
+    def __exit__(self, *args: object) -> None:
+        super().__exit__(*args)
+        self._drop_pass()
+        self.parents = {"Global"}
 
     @property
     def is_bw(self) -> bool:
@@ -69,15 +77,28 @@ class ModuleTracker(ModuleScope):
         self.parents.add(name)
 
     def _enter_backward(self, name: str) -> None:
-        if len(self.parents) == 1 and self.is_bw:
-            _C._queue_callback(self._forget)
+        if self.is_bw and self._end_of_pass() is None:
+            self._drop_pass()  # of one that failed
+
+            def end() -> None:
+                self._forget()
+
+            _C._queue_callback(end)
+            self._end_of_pass = weakref.ref(end)
+        self._entered.add(name)
         self.parents.add(name)
 
     def _leave(self, name: str) -> None:
         self.parents.discard(name)
 
     def _forget(self) -> None:
-        self.parents = {"Global"}
+        """A pass has ended."""
+        self._drop_pass()
+
+    def _drop_pass(self) -> None:
+        """Forgets what a pass has entered."""
+        self.parents = self.parents - self._entered
+        self._entered.clear()
 
     def _at_gradients(
         self, values: Any, then: Callable[[Sequence[Tensor | None]], None]

@@ -26,18 +26,21 @@ def _shard_tensor(
     process_group: Any = None,
 ) -> ShardedTensor:
     """The tensor of rank ``src_rank``, cut."""
-    if not tensor.is_contiguous():
-        raise ValueError("only a contiguous tensor is cut: call contiguous()")
     size = dist.get_world_size(process_group)
     given: list[Any] = [None] * size
     own = src_rank, sharding_spec
-    dist.all_gather_object(given, own, group=process_group)
-    for rank, other in enumerate(given):
+    dist.all_gather_object(given, (own, tensor.is_contiguous()), group=process_group)
+    for rank, (other, is_contiguous) in enumerate(given):
         if other != own:
             raise ValueError(
                 f"ranks cut by different calls: rank {dist.get_rank(process_group)} "
                 f"has src_rank={src_rank} and {sharding_spec}, rank {rank} has "
                 f"src_rank={other[0]} and {other[1]}"
+            )
+        if not is_contiguous:
+            raise ValueError(
+                "only contiguous tensors are cut, and that of rank "
+                f"{rank} is not: call contiguous()"
             )
     made: ShardedTensor = sharding_spec.shard(tensor, src_rank, process_group)
     return made
@@ -59,8 +62,6 @@ def shard_parameter(
         raise ValueError(
             f"{param_name} of {kind} is a {type(parameter).__name__}, not a tensor"
         )
-    if not parameter.is_contiguous():
-        raise ValueError(f"the parameter {param_name} is not contiguous")
     made = _shard_tensor(parameter.data, sharding_spec, src_rank, process_group)
     module.register_parameter(param_name, nn.Parameter(made))
 

@@ -35,11 +35,6 @@ class Ledger:
         self._sums: dict[Any, int] = {**dict.fromkeys(roles, 0), TOTAL: 0}
         self._session: Session | None = None
 
-    @property
-    def is_recording(self) -> bool:
-        """Whether the timeline records storages for it."""
-        return self._session is not None
-
     def begin(self) -> None:
         """Records from now on."""
         self._session = _started()

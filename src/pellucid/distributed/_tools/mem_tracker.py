@@ -124,6 +124,7 @@ class MemTracker:
 
     def track_external(self, *external: Any) -> None:
         """Tracks modules, optimizers and tensors that exist already."""
+        self._cut()  # else the next cut sets the roles of what the scope has made
         for each in tree_leaves(external):
             if isinstance(each, torch.Tensor):
                 self._ledger.note(each, _MemRefType.OTH)
@@ -272,6 +273,8 @@ class MemTracker:
             register_optimizer_step_pre_hook(self._begin_step),
             register_optimizer_step_post_hook(self._end_step),
         ]
+        self._in_opt = self._in_backward = False  # also if an exception left the scope
+        self._rerun, self._given = None, {}
         self._peak = self._ledger.snapshot()
         self._modules.__enter__()
         self._ledger.begin()

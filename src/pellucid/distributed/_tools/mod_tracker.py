@@ -101,6 +101,10 @@ class ModTracker(ModuleTracker):
             self._ending.pop()()
         super()._forget()
 
+    def _drop_pass(self) -> None:
+        self._ending.clear()
+        super()._drop_pass()
+
     def _end(self, own: Any, name: str, gradients: Sequence[Any]) -> None:
         self._call("post_bw_hook", own(), tuple(gradients))
         self._leave(name)

@@ -20,7 +20,7 @@ from pellucid.distributed._shard.sharded_tensor.metadata import (
     ShardedTensorMetadata,
     TensorProperties,
 )
-from pellucid.distributed._shard.sharded_tensor.ops import OPS
+from pellucid.distributed._shard.sharded_tensor.ops import OPS, copied
 from pellucid.distributed._shard.sharded_tensor.shard import Shard
 from pellucid.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
@@ -252,6 +252,10 @@ class ShardedTensor(ShardedTensorBase):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __copy__(self) -> ShardedTensor:
+        made: ShardedTensor = copied(self, lambda part: part)
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         group = self._process_group

@@ -37,10 +37,16 @@ def _detach(x: Any, *_: Any) -> Any:
     return _remade(x, torch.Tensor.detach)
 
 
-def _deepcopy(x: Any, memo: dict[int, Any]) -> Any:
-    made = _remade(x, lambda part: copy.deepcopy(part, memo))
+def copied(x: Any, change: Callable[[Any], Any]) -> Any:
+    """The same, a parameter if it is one."""
+    made = _remade(x, change)
     if "_is_param" in x.__dict__:
         made.__dict__["_is_param"] = True
+    return made
+
+
+def _deepcopy(x: Any, memo: dict[int, Any]) -> Any:
+    made = copied(x, lambda part: copy.deepcopy(part, memo))
     memo[id(x)] = made
     return made
 

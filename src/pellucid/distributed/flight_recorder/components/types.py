@@ -136,12 +136,13 @@ class Op:
                     MatchState.SIZE_OR_SYNTAX_MISMATCH,
                     f"{end} sizes {own} and {found}",
                 )
-        own, found = self.entry["input_dtypes"], other.entry["input_dtypes"]
-        if own != found:
-            return MatchInfo(
-                MatchState.COLLECTIVE_DTYPE_MISMATCH,
-                f"dtypes {own} and {found}",
-            )
+        for end, _ in ends:
+            own, found = self.entry[f"{end}_dtypes"], other.entry[f"{end}_dtypes"]
+            if own and found and set(own) != set(found):  # a rank may have none
+                return MatchInfo(
+                    MatchState.COLLECTIVE_DTYPE_MISMATCH,
+                    f"{end} dtypes {own} and {found}",
+                )
         if self.state != other.state:
             return MatchInfo(
                 MatchState.COLLECTIVE_STATE_MISMATCH,
