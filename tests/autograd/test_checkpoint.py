@@ -63,6 +63,19 @@ def test_random_numbers_repeat(use_reentrant: bool) -> None:
     assert torch.get_rng_state().tolist() == state.tolist()
 
 
+def test_a_reentrant_checkpoint_inside_another_kind_keeps_gradients() -> None:
+    w = leaf([2.0])
+
+    def outer(x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(torch.sin, x * w, use_reentrant=True).cos()
+
+    x = leaf([0.5])
+    checkpoint(outer, x, use_reentrant=False).sum().backward()
+    (expected,) = torch.autograd.grad((x * w).sin().cos().sum(), x)
+    assert x.grad is not None and x.grad.tolist() == expected.tolist()
+    assert w.grad is not None and w.grad.item() != 0
+
+
 @modes
 @pytest.mark.filterwarnings("ignore:none of the inputs")
 def test_checkpoints_nest(use_reentrant: bool) -> None:

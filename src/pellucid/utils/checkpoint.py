@@ -201,10 +201,10 @@ class CheckpointFunction(Function):
                 "checkpoint with use_reentrant=True works in backward() without "
                 "inputs alone, not in autograd.grad(): use use_reentrant=False"
             )
-        arguments = list(ctx.others)
+        # What a recomputation keeps in its place requires no gradient: ask the call.
+        detached = list(ctx.others)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
-            arguments[place] = tensor
-        detached = detach_variable(tuple(arguments))
+            detached[place] = leaf_of(tensor, ctx.needs_input_grad[2 + place])
         random_numbers, scopes = _random_numbers_of(ctx.state), ctx.scopes(True)
         with random_numbers, ctx.region, scopes, pellucid.enable_grad():
             outputs = ctx.function(*detached)
