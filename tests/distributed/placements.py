@@ -22,7 +22,7 @@ from pellucid.distributed.tensor import DTensor, Partial, Replicate, Shard
 from pellucid.utils import _pytree as pytree
 from pellucid_compiler.declare import REGISTRY
 from tests.declarations.refusals import NAMES
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import failures, run_ranks
 
 MESH = 2, 2
 
@@ -200,27 +200,17 @@ def main():
     given = parser.parse_args()
     parts = [comparable()[part::PARTS] for part in given.parts]
     for names in [given.names] if given.names else parts:
-        text = "\n".join(found_in_ranks(names, given.seed))
+        text = "\n".join(failures(names, lambda names: compare(names, given.seed)))
         print(text or f"{len(names)} ops, from {names[0]}: none differs", flush=True)
 
 
-def found_in_ranks(names, seed):
-    """What differs; once something does, the ranks' next calls are not to be trusted,
-    so that those are compared by others.
-    """
+def compare(names, seed):
+    """Fails if a call of one of the ops differs."""
     from tests.distributed.placements import rank_compares  # not __main__'s
 
     with tempfile.TemporaryDirectory() as folder:
-        given = {"NAMES": " ".join(names), "SEED": str(seed)}
-        try:
-            run_ranks(rank_compares, 4, Path(folder), **given)
-        except AssertionError as error:
-            text = str(error)
-        else:
-            return []
-    middle = len(names) // 2
-    halves = (names[:middle], names[middle:]) if middle else ()
-    return [text for half in halves for text in found_in_ranks(half, seed)] or [text]
+        environment = {"NAMES": " ".join(names), "SEED": str(seed)}
+        run_ranks(rank_compares, 4, Path(folder), **environment)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ from tests.distributed.program_parts import (
     NormedMlp,
     drawn,
 )
-from tests.distributed.ranks import run_ranks
+from tests.distributed.ranks import failures, run_ranks
 
 STEPS = 3
 
@@ -361,28 +361,13 @@ def rank_compares_programs(rank, size):
             sys.exit(1)
 
 
-def found_in_ranks(seeds, size):
-    """The programs that differ, each with what does: after one the ranks do not go on,
-    so that the rest is run by others.
-    """
+def compare(seeds, size):
+    """Fails if one of the programs differs."""
     from tests.distributed.programs import rank_compares_programs  # not __main__'s
 
     with tempfile.TemporaryDirectory() as folder:
         environment = {"SEEDS": " ".join(map(str, seeds)), "FOLDER": folder}
-        try:
-            run_ranks(rank_compares_programs, size, Path(folder), **environment)
-        except AssertionError as error:
-            text = str(error)
-        else:
-            return
-    middle = len(seeds) // 2
-    num_found = 0
-    for half in (seeds[:middle], seeds[middle:]) if middle else ():
-        for each in found_in_ranks(half, size):
-            num_found += 1
-            yield each
-    if not num_found:
-        yield f"{size} ranks, programs {seeds}: {text}"
+        run_ranks(rank_compares_programs, size, Path(folder), **environment)
 
 
 def main():
@@ -396,10 +381,9 @@ def main():
     for size in given.ranks:
         for first in range(given.seed, last, 10):
             seeds = list(range(first, min(first + 10, last)))
-            for text in found_in_ranks(seeds, size):
-                num_found += 1
-                print(text, flush=True)
-            print(f"{size} ranks: {seeds} done", flush=True)
+            found = failures(seeds, lambda seeds, size=size: compare(seeds, size))
+            num_found += len(found)
+            print("\n".join([*found, f"{size} ranks: {seeds} done"]), flush=True)
     print(f"{given.count} programs on {given.ranks} ranks, {num_found} differ")
 
 

@@ -278,6 +278,21 @@ def run_ranks(function, size, folder, *, killed=(), **environment):
     return _run_together(start, range(size), killed)
 
 
+def failures(items, run):
+    """What fails in ``run(items)``, whose processes end at the first failure: the
+    halves are run by others.
+    """
+    try:
+        run(items)
+    except AssertionError as error:
+        text = str(error)
+    else:
+        return []
+    middle = len(items) // 2
+    halves = (items[:middle], items[middle:]) if middle else ()
+    return [each for half in halves for each in failures(half, run)] or [text]
+
+
 def exit_code_of(pid, seconds=30):
     """The exit code of a forked process, which is aborted after the limit."""
     ends = [(seconds, signal.SIGABRT), (seconds + 3, signal.SIGKILL)]

@@ -43,21 +43,22 @@ def replicate(
     """
     if dp_mesh_dims is not None and dp_mesh_dims.shard_names:
         raise ValueError(
-            f"replicate shards nothing, but dp_mesh_dims shards along "
+            "replicate shards nothing, but dp_mesh_dims shards along "
             f"{dp_mesh_dims.shard_names}: use fully_shard"
         )
-    if is_composable_with_replicate(module):
-        layout, own = layout_on(mesh, dp_mesh_dims, shards=False)
-        mixed_in = "Replicate", ReplicateModule
-        return lay_out(
-            module,
-            layout,
-            mp_policy,
-            ignored_params=ignored_params,
-            own=own,
-            mixed_in=mixed_in,
+    if not is_composable_with_replicate(module):
+        raise RuntimeError(
+            "fully_shard shards this module: it cannot be replicated, too"
         )
-    raise RuntimeError("fully_shard shards this module: it cannot be replicated, too")
+    layout, own = layout_on(mesh, dp_mesh_dims, shards=False)
+    return lay_out(
+        module,
+        layout,
+        mp_policy,
+        ignored_params=ignored_params,
+        own=own,
+        mixed_in=("Replicate", ReplicateModule),
+    )
 
 
 def is_composable_with_replicate(module: Any) -> bool:

@@ -68,10 +68,9 @@ def print_states(
 def _print_table(rows: list[dict[str, str]]) -> None:
     """Columns as wide as their longest text."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    widths = [max(len(name), *(len(row.get(name, "")) for row in rows))
-              for name in names]  # fmt: skip
-    rule = "  ".join("=" * width for width in widths)
     lines = [names, *([row.get(name, "") for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rule = "  ".join("=" * width for width in widths)
     texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
     print("\n".join([rule, texts[0], rule, *texts[1:], rule]))
 

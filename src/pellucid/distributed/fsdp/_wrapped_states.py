@@ -11,8 +11,7 @@ from pellucid import nn
 from pellucid.distributed.fsdp._optimizer_state import unwrapped_name, whole
 from pellucid.distributed.tensor import DTensor, distribute_tensor
 
-WRAPPED_MODULE = "_fsdp_wrapped_module"
-PREFIX = f"{WRAPPED_MODULE}."
+PREFIX = "_fsdp_wrapped_module."
 
 
 def register_state_hooks(module: nn.Module) -> None:
