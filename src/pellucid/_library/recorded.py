@@ -71,7 +71,7 @@ class _Structure:
 
     def __init__(self, keywords: tuple[str, ...], arguments: list[int | None]) -> None:
         self.keywords, self.arguments = keywords, arguments
-        self.results: list[int | None] = []
+        self.results: list[int | None] = [None]
         self.returns_tuple = False
 
 
@@ -80,16 +80,23 @@ def _flat(values: Sequence[Any]) -> tuple[list[Any], list[int | None]]:
     flat: list[Any] = []
     lengths: list[int | None] = []
     for value in values:
-        is_list = isinstance(value, list | tuple) and any(
-            isinstance(each, Tensor) for each in value
-        )
-        lengths.append(len(value) if is_list else None)
-        flat.extend(value if is_list else (value,))
+        if isinstance(value, (list, tuple)) and _has_tensors(value):
+            lengths.append(len(value))
+            flat += value
+        else:
+            lengths.append(None)
+            flat.append(value)
     return flat, lengths
 
 
-def _grouped(flat: Sequence[Any], lengths: list[int | None]) -> list[Any]:
+def _has_tensors(values: Sequence[Any]) -> bool:
+    return any(isinstance(each, Tensor) for each in values)
+
+
+def _grouped(flat: Sequence[Any], lengths: list[int | None]) -> Sequence[Any]:
     """The values of which ``_flat`` made these."""
+    if lengths.count(None) == len(lengths):
+        return flat
     left = iter(flat)
     return [
         next(left) if length is None else [next(left) for _ in range(length)]
@@ -110,6 +117,8 @@ class _Call(Function):
         if recorded.setup_context is not None:
             only = {"keyword_only_inputs": named} if named else {}
             recorded.setup_context(ctx, args, output=output, **only)
+        if isinstance(output, Tensor):
+            return output
         call.returns_tuple = isinstance(output, tuple)
         found, call.results = _flat(output if call.returns_tuple else (output,))
         return output if call.results == [None] else tuple(found)

@@ -17,6 +17,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -71,18 +72,17 @@ def remove_scope(scope: Scope) -> None:
 
 def current_scopes() -> Scope:
     """What enters the scopes of this moment again; they are current in it, too."""
-    scopes = list(dict.fromkeys(_scopes.entered))
+    return partial(_inside, list(dict.fromkeys(_scopes.entered)))
 
-    @contextmanager
-    def enter(differentiates: bool) -> Iterator[None]:
-        with ExitStack() as stack:
-            for scope in scopes:
-                stack.enter_context(scope(differentiates))
-                add_scope(scope)
-                stack.callback(remove_scope, scope)
-            yield
 
-    return enter
+@contextmanager
+def _inside(scopes: list[Scope], differentiates: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        for scope in scopes:
+            stack.enter_context(scope(differentiates))
+            add_scope(scope)
+            stack.callback(remove_scope, scope)
+        yield
 
 
 class GraphExecGroup:
