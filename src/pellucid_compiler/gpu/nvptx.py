@@ -17,6 +17,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from pellucid_compiler.gpu.optimised import optimised
+
 TRIPLE = "nvptx64-nvidia-cuda"
 FEATURES = {"sm_80": "+ptx70", "sm_90a": "+ptx80"}
 """The architectures that kernels are printed for, with a PTX version of each."""
@@ -33,20 +35,9 @@ def _machine(architecture: str) -> Any:
 
 
 def ptx(text: str, architecture: str = "sm_80") -> str:
-    """The PTX of a module that was not printed for the emulator.
-
-    LLVM may shrink address arithmetic; no instruction has fast-math flags, so what is
-    computed does not change.
-    """
+    """The PTX of a module that was not printed for the emulator."""
     machine = _machine(architecture)
-    module = llvm.parse_assembly(text)
-    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return str(machine.emit_assembly(module))
+    return str(machine.emit_assembly(optimised(text, machine, TRIPLE)))
 
 
 def find_ptxas() -> str | None:
