@@ -278,3 +278,34 @@ def test_flips_of_narrow_elements():
         expected = [row[::-1] for row in x.tolist()]
         assert x.flip(1).tolist() == expected
         assert x.flip(0, 1).tolist() == expected[::-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: torch.ones(1, 1, 2).squeeze([1, -2]), RuntimeError, "twice"),
+        (lambda: torch.gradient(FLOATS, dim=[1]), IndexError, "out of range"),
+        (lambda: torch.histogram(FLOATS, torch.ones(1)), RuntimeError, "two or more"),
+        (lambda: torch.pdist(torch.ones(3, 2) + 0j), RuntimeError, "floating"),
+        (lambda: torch.linalg.norm(torch.tensor(2.0), -1), RuntimeError, "0 dims"),
+        (lambda: torch.cdist(*FLOATS.new_ones(2, 1, 3), 2.0, None), ValueError, "None"),
+        (
+            lambda: torch.ctc_loss(
+                torch.zeros(5, 2, 4), torch.ones(2, 2).long(), [5], [1, 1]
+            ),
+            RuntimeError,
+            "1 input_lengths for a batch of 2",
+        ),
+        (
+            lambda: torch.embedding_renorm_(
+                torch.ones(4, 3, requires_grad=True), INTEGERS, 0.5, 2.0
+            ),
+            RuntimeError,
+            "leaf",
+        ),
+    ],
+)
+def test_a_call_that_means_nothing_is_refused(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
+    assert torch.ones(1, 1, 2).squeeze([]).shape == (1, 1, 2)

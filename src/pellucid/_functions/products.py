@@ -119,21 +119,24 @@ _CDIST_MODES = (
 
 @offered.function
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = _CDIST_MODES[0],
 ) -> Tensor:
     """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
     (..., R, M): (..., P, R).
 
-    Of order 2 and with more than 25 rows on a side, ``compute_mode=None`` computes by a
-    matrix product, which rounds distances of close rows to one;
+    Of order 2 and with more than 25 rows on a side, the distances come by default from
+    a matrix product, which rounds distances of close rows to one;
     ``"donot_use_mm_for_euclid_dist"`` sums the differences.
     """
-    if compute_mode is not None and compute_mode not in _CDIST_MODES:
+    if compute_mode not in _CDIST_MODES:
         raise ValueError(
             f"cdist: there is no compute_mode {compute_mode!r}; give one of "
             f"{', '.join(_CDIST_MODES)}"
         )
-    how = None if compute_mode is None else _CDIST_MODES.index(compute_mode)
+    how = _CDIST_MODES.index(compute_mode) or None  # None: chosen by the sizes
     result: Tensor = _op("cdist")(x1, x2, p, how)
     return result
 

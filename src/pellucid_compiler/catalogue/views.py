@@ -21,6 +21,7 @@ from pellucid_compiler.declare import (
     unsqueeze,
     view,
     wrap_dim,
+    wrap_dims,
     wrap_index,
 )
 
@@ -296,8 +297,8 @@ def squeeze_dim(x, dim):
 )
 def squeeze_given(x, dim):
     """A view without those of the given dims whose size is 1."""
-    wrapped = [wrap_dim(d, x.rank) for d in dim]
-    return squeeze_dims(x, [d for d in wrapped if x.rank and ask(x.shape[d] == 1)])
+    wrapped = wrap_dims(dim, x.rank) if dim else []
+    return squeeze_dims(x, [d for d in wrapped if ask(x.shape[d] == 1)])
 
 
 @view(

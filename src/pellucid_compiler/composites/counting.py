@@ -149,6 +149,11 @@ def _histogram(points, edges, weight, density):
     )
     for edge in edges:
         require(
+            edge.shape[0] > 1,
+            "histograms: {} edges have no bin between them; give two or more",
+            edge.shape[0],
+        )
+        require(
             edge.dtype == points.dtype,
             "histograms: the input is {} and the edges are {}; convert one",
             points.dtype,

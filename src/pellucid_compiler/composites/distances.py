@@ -47,6 +47,11 @@ def cdist(x1, x2, p, compute_mode):
 def pdist(x, p):
     """The ``p`` distances of all pairs of rows, in the order of ``combinations``."""
     require(x.dim() == 2, "pdist takes a matrix, not {} dims", x.dim())
+    require(
+        x.is_floating_point(),
+        "pdist takes floating-point numbers, not {}: convert with .float()",
+        x.dtype,
+    )
     require(p >= 0, "pdist: p is {}; give 0, a positive number or infinity", p)
     count = x.shape[0]
     places = api.triu_indices(count, count, 1, device=x.device)

@@ -16,6 +16,11 @@ def embedding_renorm_(weight, indices, max_norm, norm_type):
     require(
         weight.dim() == 2, "embedding_renorm_ takes rows, not {} dims", weight.dim()
     )
+    require(
+        not (weight.requires_grad and weight.is_leaf and api.is_grad_enabled()),
+        "embedding_renorm_: a leaf Variable that requires grad is being used in an "
+        "in-place operation.\nCall it under torch.no_grad()",
+    )
     if weight.is_meta:
         return weight
     with api.no_grad():

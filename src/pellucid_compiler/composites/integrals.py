@@ -178,7 +178,7 @@ def gradient_of_points(x, *, spacing, dim, edge_order):
 def _gradient_dims(x, dim):
     if dim is None:
         return list(range(x.dim()))
-    dims = [d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = [wrapped_in(x, d) for d in ([dim] if isinstance(dim, int) else dim)]
     require(len({*dims}) == len(dims), "gradient: dim {} names a dimension twice", dim)
     return dims
 

@@ -112,7 +112,7 @@ def norm(x, ord, dim, keepdim, *, dtype):
         dims = [-2, -1] if dim is None else dim
         return matrix_norm(x, ord, dims, keepdim, dtype=dtype)
     require(
-        rank <= 2,
+        0 < rank <= 2 or (rank == 0 and dim is not None),
         "linalg.norm: order {!r} takes a vector or matrix, not {} dims; "
         "name one or two dims",
         ord,
