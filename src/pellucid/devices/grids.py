@@ -19,9 +19,18 @@ from typing import Any
 import pellucid_compiler
 from pellucid import _C
 from pellucid.devices.launching import definition
-from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, RowAdd, Rows
+from pellucid_compiler.codegen.kernel import (
+    Block,
+    Kernel,
+    Map,
+    Nest,
+    Reduce,
+    RowAdd,
+    Rows,
+)
 from pellucid_compiler.codegen.schedules.failures import failed_checks
 from pellucid_compiler.codegen.schedules.map import failures_of
+from pellucid_compiler.gpu.block_roles import columns_of_results
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.nvptx import ptx
@@ -30,11 +39,11 @@ from pellucid_compiler.ir.traversal import walk
 from pellucid_compiler.pack.cache import KernelCache, cache_folder
 from pellucid_compiler.pack.link import Blob
 
-FORMS = ("map", "reduce", "rows", "scan", "nest", "gemm")  # numbered as GridForm
+FORMS = ("map", "reduce", "rows", "scan", "nest", "gemm", "block")  # as GridForm
 
-Facts = tuple[int, int, int]
-"""The number of the form, how many parameters there are, and a bit for each output that
-rows add to."""
+Facts = tuple[int, int, int, int]
+"""The number of the form, how many parameters there are, a bit for each output that
+rows add to, and a bit for each class of a block along which results have columns."""
 
 
 def grid_facts(kernel: Kernel) -> Facts:
@@ -43,10 +52,12 @@ def grid_facts(kernel: Kernel) -> Facts:
     passes = form.passes if isinstance(form, Rows) else ()
     sums = sum(1 << item.output for item in passes if isinstance(item, RowAdd))
     name = type(form).__name__.lower()
-    return FORMS.index(name), len(kernel.params), sums
+    classes = columns_of_results(form) if isinstance(form, Block) else ()
+    wide = sum(1 << cls for cls in classes)
+    return FORMS.index(name), len(kernel.params), sums, wide
 
 
-def facts_of(kernel_id: bytes) -> tuple[int, int, int, bool] | None:
+def facts_of(kernel_id: bytes) -> tuple[int, int, int, int, bool] | None:
     """``grid_facts`` of a kernel, and whether it may fail; None for an unknown one or a
     form without a schedule."""
     kernel = definition(kernel_id)
