@@ -89,6 +89,7 @@ def receive(
             f"{backend.name}: launch() of {op} returned {result!r}; return None once "
             "the kernel is started, NotImplemented to leave it to the CPU"
         )
+    _refuse(None)
     _log(Event(op, launch.form, where, "launched"))
     return 0
 
@@ -105,6 +106,7 @@ def log_launch(op: str, text: str, device: str, declined: int) -> None:
     if declined:
         _refuse(f"{form} declined")
     else:
+        _refuse(None)
         _log(Event(op, form, device, "launched"))
 
 
@@ -118,7 +120,9 @@ def log_fallback(name: str, op: str, kernel: str) -> None:
 _refusal = threading.local()
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str | None) -> None:
+    """Notes why the CPU may have to run a step; the steps of a block are offered one by
+    one when the block is refused."""
     _refusal.reason = reason
 
 

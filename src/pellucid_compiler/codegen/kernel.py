@@ -242,6 +242,11 @@ class Member:
     operands: tuple[int, ...]
     first_param: int
 
+    @property
+    def num_params(self) -> int:
+        """Of the block; a product's are its driver's."""
+        return 0 if isinstance(self.kernel.form, Gemm) else len(self.kernel.params)
+
     def lines(self) -> list[str]:
         numbers = (self.stored, self.first_param, *self.classes)
         head = f"member {_words(numbers)} of {_words(self.operands)}"

@@ -8,7 +8,7 @@ element where it is read.
 
 A reduction's result exists once a sweep over all columns has ended, so what reads it
 belongs to a later sweep. The exception is softmax: what is proportional to
-``exp(x - max(x))`` is added up in the sweep that seeks the maximum, and scaled whenever
+``exp(x - max(x))``, an infinite maximum counting as zero, is added up in the sweep that seeks the maximum, and scaled whenever
 the maximum grows (the *online* form). Forms that do not fit are refused, and their
 members run one by one. Read next: ``attention.py``.
 """
@@ -28,6 +28,7 @@ from pellucid_compiler.codegen.kernel import (
     Rows,
     RowStore,
 )
+from pellucid_compiler.codegen.schedules.map import failures_of
 from pellucid_compiler.ir.expr import Expr, is_const
 from pellucid_compiler.ir.traversal import walk, without_partials
 
@@ -38,7 +39,7 @@ SUMMED |= dict.fromkeys(("float16", "bfloat16"), "float32")
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """A number per row: ``name`` in the bodies of member ``member``. ``top``: the
-    maximum that it is scaled by."""
+    maximum that it scales with."""
 
     member: int
     name: str
@@ -107,6 +108,8 @@ class Roles:
                 self._add_rows(number, member, member.kernel.form)
             else:
                 assert isinstance(member.kernel.form, Map)
+                if failures_of(member.kernel.form):
+                    raise NotImplementedError("a block whose elements are checked")
                 values = member.kernel.form.values
                 for operand, value in zip(member.operands, values, strict=False):
                     self.bodies[operand] = number, without_partials(value)
@@ -116,7 +119,12 @@ class Roles:
     def num_sweeps(self) -> int:
         parts = (*self.reductions, *self.averages.values(), *self.gradients.values())
         own = [part.sweep for part in parts]
-        return 1 + max((*own, *(self.ready(v) for v in self.matrices)))
+        return 1 + max(own + [self.ready(v) for v in self.matrices])
+
+    @property
+    def products(self) -> list[Product]:
+        parts = self.scores, self.averages, self.gradients
+        return [product for part in parts for product in part.values()]
 
     @property
     def matrices(self) -> list[int]:
@@ -139,6 +147,17 @@ class Roles:
         outputs, inputs = len(own.kernel.outputs), len(own.kernel.inputs)
         at = e.attr + outputs if e.attr < inputs else e.attr - inputs
         return own.operands[at]
+
+    def dtype(self, value: int) -> str:
+        """In which kernels have a value."""
+        member = next(m for m in self.form.members if value in m.operands)
+        dtypes = (*member.kernel.outputs, *member.kernel.inputs)
+        return dtypes[member.operands.index(value)]
+
+    def is_top(self, reduction: Reduction) -> bool:
+        """Whether others scale with it."""
+        parts = (*self.reductions, *self.averages.values())
+        return any(part.top is reduction for part in parts)
 
     def reduction(self, member: int, e: Expr) -> Reduction:
         return self._named[member, str(e.attr)]
@@ -242,7 +261,7 @@ class Roles:
         is the maximum of."""
         if e.op == "exp" and e.args[0].op == "sub" and member == top.member:
             x, shift = e.args[0].args
-            return x is top.value and shifted_by(shift) == top.name
+            return x is top.value and _is_finite_part(shift, top.name)
         if e.op == "load":
             value = self.source(member, e)
             return value in self.bodies and self._scales(*self.bodies[value], top)
@@ -288,9 +307,9 @@ def _require_elements(roles: Roles, value: int, along: int) -> None:
                 _require_elements(roles, roles.source(member, leaf), along)
 
 
-def shifted_by(e: Expr) -> str:
-    """The name of the maximum that ``e`` is, infinities counting as zero; "" for any
-    other expression."""
-    if e.op == "select" and e.args[0].op == "isinf" and is_const(e.args[1], 0):
-        e = e.args[2] if e.args[0].args[0] is e.args[2] else e
-    return str(e.attr) if e.op == "sym" else ""
+def _is_finite_part(e: Expr, name: str) -> bool:
+    """Whether ``e`` is the maximum ``name``, or 0 where that is infinite."""
+    if e.op != "select" or e.args[0].op != "isinf" or not is_const(e.args[1], 0):
+        return False
+    maximum = e.args[2]
+    return maximum is e.args[0].args[0] and maximum.op == "sym" and maximum.attr == name

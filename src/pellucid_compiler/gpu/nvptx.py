@@ -12,6 +12,7 @@ import site
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,28 @@ def ptx(text: str, architecture: str = "sm_80") -> str:
     computed does not change.
     """
     machine = _machine(architecture)
+    return _printed(_parsed(text, machine), machine)
+
+
+def ptx_of_all(texts: Sequence[str], architecture: str) -> str:
+    """One PTX of several modules, whose kernels are ``kernel0``, ``kernel1``, ..."""
+    machine = _machine(architecture)
+    first, *others = (_parsed(text, machine) for text in texts)
+    for number, module in enumerate((first, *others)):
+        module.get_function("kernel").name = f"kernel{number}"
+    for module in others:
+        first.link_in(module)
+    return _printed(first, machine)
+
+
+def _parsed(text: str, machine: Any) -> Any:
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
     module.verify()
+    return module
+
+
+def _printed(module: Any, machine: Any) -> str:
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
@@ -55,6 +75,17 @@ def find_ptxas() -> str | None:
     folders = [*site.getsitepackages(), *sys.path]
     inside = (p for f in folders for p in Path(f).glob("nvidia/*/bin/ptxas"))
     return found or next(map(str, inside), None)
+
+
+def spills(said: str) -> list[str]:
+    """The kernels that spill, of what ``ptxas`` said of some, with its line on each."""
+    found, name = [], ""
+    for line in said.splitlines():
+        if "Function properties for" in line:
+            name = line.split()[-1]
+        elif "spill stores" in line and "0 bytes spill stores" not in line:
+            found.append(f"{name}: {line.strip()}")
+    return found
 
 
 def assemble(ptx_text: str, ptxas: str, architecture: str = "sm_80") -> str:
