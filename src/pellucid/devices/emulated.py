@@ -107,9 +107,12 @@ class Emulated(Backend):
         return None
 
 
-def run_grid(code: Compiled, launch: Launch, placed: Placed, order: int) -> int:
-    """The kernel's status; RuntimeError for what the emulator finds wrong with it."""
-    status = ctypes.c_uint64(0)
+def run_grid(
+    code: Compiled, launch: Launch, placed: Placed, order: int, before: int = 0
+) -> int:
+    """The kernel's status, which is ``before`` at first; RuntimeError for what the
+    emulator finds wrong with it."""
+    status = ctypes.c_uint64(before)
     at = ctypes.addressof(status)
     struct.pack_into("<Q", placed.words, 8 * len(launch.operands), at)
     ranges = struct.pack("<2Q", at, at + 8)

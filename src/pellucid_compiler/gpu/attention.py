@@ -1,9 +1,9 @@
 """The schedule of ``block``: attention and its gradient, without a matrix of scores.
 
-A block of threads takes a tile of rows (queries) and sweeps over the columns (keys) tile
-by tile, in order. Tiles of scores are in registers; what a product reads of them goes
-through shared memory. The forward form needs one sweep, with an online softmax; the
-gradient needs one for the rows' maxima and sums, and two more. If members add along
+A block of threads takes a tile of rows (queries) and sweeps over the columns (keys)
+tile by tile, in order. Tiles of scores are in registers; what a product reads of them
+goes through shared memory. The forward form needs one sweep, with an online softmax;
+the gradient needs one for the rows' maxima and sums, and two more. If members add along
 rows, as the gradients of keys and values do, a block of threads takes all rows of a
 head in order, and adds to its own elements of the results.
 

@@ -51,17 +51,18 @@ class Workspace:
     def __init__(
         self, module: GpuModule, kernel: Kernel, roles: Roles, shape: Shape
     ) -> None:
-        self.grid = Grid(module, kernel, shape)
+        self.grid, width = Grid(module, kernel, shape), shape.reduced
         self.roles, self.form = roles, roles.form
         self.f = f = self.grid.function
         self.dtype = max(product.summed for product in roles.products)  # float64 if any
         self.kind = register_type(self.dtype)
-        self.side = 64 if self.kind.element_bytes == 4 else 32
+        is_large = self.kind.element_bytes == 8 or (roles.gradients and width > 64)
+        self.side = 32 if is_large else 64  # what registers and shared memory hold
         self.left = Chunk.make(f, self.side, self.kind)
-        self.right = Chunk.make(f, max(self.side, shape.reduced), self.kind)
+        self.right = Chunk.make(f, max(self.side, width), self.kind)
         self.tile = f.shared(self.side * (self.side + 1) * self.kind.element_bytes)
         self.kept = {r: f.shared(self.side * 8) for r in roles.reductions}
-        sides, self.width = range(self.side // SIDE), shape.reduced
+        sides, self.width = range(self.side // SIDE), width
         self.lines = [own_line(f) + SIDE * i for i in sides]
         self.across = [own_column(f) + SIDE * j for j in sides]
         self.features = [own_column(f) + SIDE * j for j in range(self.width // SIDE)]
@@ -159,15 +160,18 @@ class Workspace:
 
     def targets(self, product: Product, column: Value) -> Iterator[Target]:
         """The thread's elements of a tile of a gradient."""
-        extent = self.extent(product.along)
+        f, extent, columns = self.f, self.extent(product.along), self.roles.columns
+        first = {columns: column + self.lines[0], product.along: self.features[0]}
+        start = self.address(product.result, first)
+        down, right = (
+            self.grid.named[f"t{product.result}_{cls}"] * SIDE
+            for cls in (columns, product.along)
+        )
         for i, line in enumerate(self.lines):
             for j, feature in enumerate(self.features):
-                at = {
-                    self.roles.columns: self.inside(column + line, self.num_columns),
-                    product.along: self.inside(feature, extent),
-                }
                 exists = (column + line < self.num_columns) & (feature < extent)
-                yield Target(i, j, exists, self.address(product.result, at))
+                address = f.offset(f.offset(start, down * i), right * j)
+                yield Target(i, j, exists, address)
 
     def store(self, value: int, where: Value, address: Value, found: Value) -> None:
         """Stores an element of a result ``where`` it exists."""

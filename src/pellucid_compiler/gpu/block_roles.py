@@ -8,9 +8,10 @@ element where it is read.
 
 A reduction's result exists once a sweep over all columns has ended, so what reads it
 belongs to a later sweep. The exception is softmax: what is proportional to
-``exp(x - max(x))``, an infinite maximum counting as zero, is added up in the sweep that seeks the maximum, and scaled whenever
-the maximum grows (the *online* form). Forms that do not fit are refused, and their
-members run one by one. Read next: ``attention.py``.
+``exp(x - max(x))``, an infinite maximum counting as zero, is added up in the sweep that
+seeks the maximum, and scaled whenever the maximum grows (the *online* form). Blocks
+that do not fit are refused, and their members run one by one. Read next:
+``attention.py``.
 """
 
 from __future__ import annotations

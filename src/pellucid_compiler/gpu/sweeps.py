@@ -279,13 +279,20 @@ class Sweep:
         def first(start: Value) -> Read:
             return lambda line, k: f.read_shared(self._slot(start + k, line), work.kind)
 
-        targets = list(work.targets(product, self.column))
-        loaded = (work.grid.load(number, target.address) for target in targets)
-        flat = [convert(f, value, product.dtype, work.dtype) for value in loaded]
+        zero = f.constant(0, work.kind)
+
+        def loaded(address: Value) -> Value:
+            found = work.grid.load(number, address)
+            return convert(f, found, product.dtype, work.dtype)
+
+        flat = [
+            f.branch(t.exists, lambda t=t: [loaded(t.address)], lambda: [zero])[0]
+            for t in work.targets(product, self.column)
+        ]
         sums = [flat[k : k + width] for k in range(0, len(flat), width)]
         depth = f.minimum(work.num_rows - work.row, work.side)
         sums = multiplied(f, sums, depth, load, first, work.right.read)
-        for i, j, exists, address in targets:
+        for i, j, exists, address in work.targets(product, self.column):
             found = convert(f, sums[i][j], work.dtype, product.dtype)
             work.store(product.result, exists, address, found)
 

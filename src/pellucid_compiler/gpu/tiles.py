@@ -51,16 +51,18 @@ class Chunk:
     def fill(self, lines: int, fetch: Fetch, *, lines_are_inner: bool = False) -> None:
         """Each thread writes a 256th; ``lines_are_inner``: neighbours in memory are
         those along the lines."""
-        f = self.f
-        thread, row, column = f.thread(), own_line(f), own_column(f)
-        for part in range(lines // SIDE):
-            if lines_are_inner:
-                number = thread + part * SIDE * SIDE
-                line = number & (lines - 1)
-                depth = f.binary("lshr", number, lines.bit_length() - 1)
-            else:
-                line, depth = row + part * SIDE, column
-            f.write_shared(fetch(line, depth, part), self.slot(line, depth))
+        f, shift = self.f, lines.bit_length() - 1
+        if not lines_are_inner:
+            for part in range(lines // SIDE):
+                line, depth = own_line(f) + part * SIDE, own_column(f)
+                f.write_shared(fetch(line, depth, part), self.slot(line, depth))
+            return
+
+        def element(number: Value, _: list[Value]) -> None:
+            line, depth = number & (lines - 1), f.binary("lshr", number, shift)
+            f.write_shared(fetch(line, depth, 0), self.slot(line, depth))
+
+        f.loop(f.thread(), lines * SIDE, SIDE * SIDE, [], element, at_least_once=True)
 
 
 def own_line(f: GpuFunction) -> Value:
