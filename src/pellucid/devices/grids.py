@@ -18,7 +18,7 @@ from typing import Any
 
 import pellucid_compiler
 from pellucid import _C
-from pellucid.devices.launching import definition
+from pellucid.devices.launching import definition, moved_as
 from pellucid_compiler.codegen.kernel import (
     Block,
     Kernel,
@@ -84,12 +84,6 @@ def _checks_indices(form: Nest) -> bool:
     return any(e.op == "load" and load_fill(e) is not None for e in walk(*roots))
 
 
-def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:
-    """Whether complex32 is moved as integers of its size: a grid would convert it."""
-    pairs = zip(memory, (*kernel.outputs, *kernel.inputs), strict=False)
-    return any(held == "complex32" and own != held for held, own in pairs)
-
-
 def image_of(
     kernel_id: bytes, stored: int, reduced: int, memory: tuple[str, ...], gpu: int
 ) -> bytes:
@@ -97,9 +91,7 @@ def image_of(
     kernel = definition(kernel_id)
     assert kernel is not None
     architecture, folder = _target(gpu)
-    shape = Shape(stored, reduced, memory)
-    if moves_bits(memory, kernel):
-        return b""
+    shape = Shape(stored, reduced, moved_as(memory, kernel))
     name = hashlib.sha256(f"{kernel.text}\0{shape}".encode()).digest()[:16]
     known = folder.get(name) if folder is not None else None
     if known is not None:
