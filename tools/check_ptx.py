@@ -4,9 +4,9 @@
 Every shipped kernel is printed as PTX and assembled by ``ptxas`` for each architecture.
 ``tools/assembled_ptx.txt``, which is committed, has digests of the texts that were
 assembled without spills, of groups of kernels of one form and one first byte of their
-ids: a run prints all texts, compares, and assembles only groups that differ. Needs ``ptxas``
-for these (``pip install nvidia-cuda-nvcc``), no GPU and no driver. The exit status is 1
-where a kernel spills or is refused.
+ids: a run prints all texts, compares, and assembles only groups that differ. Needs
+``ptxas`` for these (``pip install nvidia-cuda-nvcc``), no GPU and no driver. The exit
+status is 1 where a kernel spills or is refused.
 
     python tools/check_ptx.py             # check
     python tools/check_ptx.py --update    # and write the digests of what passed
@@ -94,7 +94,9 @@ def grouped() -> dict[str, list[bytes]]:
         assert kernel is not None
         form = type(kernel.form).__name__.lower()
         found.setdefault(f"{form}-{name.hex()[:2]}", []).append(name)
-    return dict(sorted(found.items()))
+    largest = {"block"}  # last, so that others are recorded if a run is interrupted
+    order = sorted(found, key=lambda group: (group.partition("-")[0] in largest, group))
+    return {group: found[group] for group in order}
 
 
 def digest_of(texts: Mapping[str, str]) -> str:

@@ -40,17 +40,16 @@ forms = [[e.op, e.form, e.outcome] for e in log if "attention" in e.op]
 make, words = MODELS["a transformer"]
 model = make().to("emu")
 with torch.devices.trace() as log:
-    labels = torch.zeros(2, dtype=torch.int64, device="emu")
-    cross_entropy(model(words[:2].to("emu")), labels).backward()
+    labels = torch.zeros(1, dtype=torch.int64, device="emu")
+    cross_entropy(model(words[:1].to("emu")), labels).backward()
 step = [[e.op, e.form, e.outcome] for e in log]
 
 many, keys, mask = heads(2, 4, 9, 16), heads(2, 2, 11, 16), heads(9, 11)
 few = many[:, :2]
 calls = {
     "groups of heads": (many, keys, many, dict(enable_gqa=True)),
-    "a scale and a mask": (few, keys, few, dict(scale=0.3, attn_mask=mask)),
     "bfloat16": (few.bfloat16(), keys.bfloat16(), few.bfloat16(), {}),
-    "a mask of bools": (few, keys, few, dict(attn_mask=mask > 0)),
+    "a scale and a mask": (few, keys, few, dict(scale=0.3, attn_mask=mask > 0)),
     "wide heads": (heads(1, 5, 130), heads(1, 4, 130), heads(1, 5, 130), {}),
 }
 furthest = {"a long head": 0.0}

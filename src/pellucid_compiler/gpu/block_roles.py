@@ -118,8 +118,9 @@ class Roles:
 
     @property
     def num_sweeps(self) -> int:
-        parts = (*self.reductions, *self.averages.values(), *self.gradients.values())
-        own = [part.sweep for part in parts]
+        own = [reduction.sweep for reduction in self.reductions]
+        for products in (self.averages, self.gradients):
+            own += [product.sweep for product in products.values()]
         return 1 + max(own + [self.ready(v) for v in self.matrices])
 
     @property
@@ -146,7 +147,7 @@ class Roles:
         """The value that a body loads: an input, or an own output."""
         own = self.form.members[member]
         outputs, inputs = len(own.kernel.outputs), len(own.kernel.inputs)
-        at = e.attr + outputs if e.attr < inputs else e.attr - inputs
+        at: int = e.attr + outputs if e.attr < inputs else e.attr - inputs
         return own.operands[at]
 
     def dtype(self, value: int) -> str:
@@ -157,8 +158,9 @@ class Roles:
 
     def is_top(self, reduction: Reduction) -> bool:
         """Whether others scale with it."""
-        parts = (*self.reductions, *self.averages.values())
-        return any(part.top is reduction for part in parts)
+        tops = [other.top for other in self.reductions]
+        tops += [product.top for product in self.averages.values()]
+        return any(top is reduction for top in tops)
 
     def reduction(self, member: int, e: Expr) -> Reduction:
         return self._named[member, str(e.attr)]

@@ -14,7 +14,7 @@ from pellucid_compiler.codegen.builder import Value
 from pellucid_compiler.codegen.formats import convert
 from pellucid_compiler.codegen.lowerings import LOWERINGS
 from pellucid_compiler.codegen.schedules.combine import Combine
-from pellucid_compiler.gpu.block_elements import OfRow, Place, Workspace, no_row
+from pellucid_compiler.gpu.block_elements import OfRow, Place, Target, Workspace, no_row
 from pellucid_compiler.gpu.block_roles import Product, Reduction
 from pellucid_compiler.gpu.tiles import Fetch, Read, Sums, multiplied, own_column
 from pellucid_compiler.ir.expr import cast
@@ -281,14 +281,14 @@ class Sweep:
 
         zero = f.constant(0, work.kind)
 
-        def loaded(address: Value) -> Value:
-            found = work.grid.load(number, address)
-            return convert(f, found, product.dtype, work.dtype)
+        def before(target: Target) -> Value:
+            def load() -> list[Value]:
+                found = work.grid.load(number, target.address)
+                return [convert(f, found, product.dtype, work.dtype)]
 
-        flat = [
-            f.branch(t.exists, lambda t=t: [loaded(t.address)], lambda: [zero])[0]
-            for t in work.targets(product, self.column)
-        ]
+            return f.branch(target.exists, load, lambda: [zero])[0]
+
+        flat = [before(target) for target in work.targets(product, self.column)]
         sums = [flat[k : k + width] for k in range(0, len(flat), width)]
         depth = f.minimum(work.num_rows - work.row, work.side)
         sums = multiplied(f, sums, depth, load, first, work.right.read)

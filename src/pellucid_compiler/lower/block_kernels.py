@@ -60,7 +60,8 @@ def whole_kernel(
     inside = [value for number, value in made.items() if number in local]
     values = [*outputs, *read, *inside]
     numbers = {value: k for k, value in enumerate(values)}
-    members, params = [], []
+    members: list[Member] = []
+    params: list[Register] = []
     for member, own, axes in zip(step.steps, accesses, step.axes, strict=True):
         operands = tuple(numbers[made.get(a.number, a)] for a in own)
         kernel = kernels[member.kernel.id]
