@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pellucid_compiler.codegen.kernel import Block, Gemm, Kernel, Map, Nest  # noqa: E402
 from pellucid_compiler.devices.definitions import shipped_definitions  # noqa: E402
-from pellucid_compiler.gpu import nvptx  # noqa: E402
+from pellucid_compiler.gpu import nvptx, optimised  # noqa: E402
 from pellucid_compiler.gpu.attention import MOST_COLUMNS  # noqa: E402
 from pellucid_compiler.gpu.generate import grid_module  # noqa: E402
 from pellucid_compiler.gpu.grid import Shape  # noqa: E402
@@ -100,8 +100,9 @@ def grouped() -> dict[str, list[bytes]]:
 
 
 def digest_of(texts: Mapping[str, str]) -> str:
-    """Of the texts, and of how they become PTX."""
-    found = hashlib.sha256(Path(nvptx.__file__).read_bytes())
+    """Of the texts, and of what they are compiled with."""
+    found = hashlib.sha256(Path(optimised.__file__).read_bytes())
+    found.update(str(sorted(nvptx.FEATURES.items())).encode())
     for name in sorted(texts):
         found.update(f"{name}\0{texts[name]}\0".encode())
     return found.hexdigest()[:16]

@@ -19,7 +19,7 @@ from pellucid_compiler.codegen.kernel import (
 )
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
-from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx
+from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx, spills
 from pellucid_compiler.ir.expr import axis, load, make, sym
 from tests.gpu.attention_cases import block, shape_of
 
@@ -98,7 +98,13 @@ def test_ptxas_takes_them_without_spills(architecture):
         pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
     for name in CASES:
         message = assemble(ptx(text_of(name), architecture), ptxas, architecture)
-        assert "0 bytes spill stores" in message, (name, message)
+        assert spills(message) == [], (name, message)
+
+
+def test_a_spill_is_found_whatever_its_size():
+    said = "Function properties for {}\n 8 bytes stack frame, {} bytes spill stores"
+    lines = [said.format(f"k{size}", size) for size in (0, 8, 40)]
+    assert [line.split(":")[0] for line in spills("\n".join(lines))] == ["k8", "k40"]
 
 
 def test_a_form_without_a_schedule_is_refused():

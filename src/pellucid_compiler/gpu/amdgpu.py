@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 
 from pellucid_compiler.codegen.builder import I32, PTR, Value
 from pellucid_compiler.gpu.builder import THREADS, HardwareFunction
+from pellucid_compiler.gpu.optimised import optimised, parsed
 
 TRIPLE = "amdgcn-amd-amdhsa"
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx1100")
@@ -78,28 +79,18 @@ def _machine(architecture: str) -> Any:
     return target.create_target_machine(cpu=architecture, opt=3)
 
 
-def _optimised(text: str, machine: Any) -> Any:
-    """The module, which can be emitted once: emitting changes it."""
-    module = llvm.parse_assembly(text)
-    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return module
-
-
 def assemble(text: str, architecture: str) -> Assembled:
     """The machine code of a module that ``AmdFunction`` printed."""
     machine = _machine(architecture)
-    shown = str(machine.emit_assembly(_optimised(text, machine)))
+    shown = str(
+        machine.emit_assembly(optimised(parsed(text, machine, TRIPLE), machine))
+    )
 
     def fact(name: str) -> int:
         return int(re.findall(rf"\.{name}:\s+(\d+)", shown)[-1])
 
     return Assembled(
-        machine.emit_object(_optimised(text, machine)),
+        machine.emit_object(optimised(parsed(text, machine, TRIPLE), machine)),
         shown,
         fact("vgpr_count"),
         fact("group_segment_fixed_size"),

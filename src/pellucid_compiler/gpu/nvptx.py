@@ -7,6 +7,7 @@ Programs do not need it: the driver compiles PTX.
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import site
 import subprocess
@@ -18,9 +19,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from pellucid_compiler.gpu.optimised import optimised, parsed
+
 TRIPLE = "nvptx64-nvidia-cuda"
 FEATURES = {"sm_80": "+ptx70", "sm_90a": "+ptx80"}
 """The architectures that kernels are printed for, with a PTX version of each."""
+
+_SPILLED = re.compile(r"(\d+) bytes spill stores")
 
 
 @functools.cache
@@ -34,39 +39,24 @@ def _machine(architecture: str) -> Any:
 
 
 def ptx(text: str, architecture: str = "sm_80") -> str:
-    """The PTX of a module that was not printed for the emulator.
-
-    LLVM may shrink address arithmetic; no instruction has fast-math flags, so what is
-    computed does not change.
-    """
+    """The PTX of a module that was not printed for the emulator."""
     machine = _machine(architecture)
-    return _printed(_parsed(text, machine), machine)
+    return _emitted(parsed(text, machine, TRIPLE), machine)
 
 
 def ptx_of_all(texts: Sequence[str], architecture: str) -> str:
     """One PTX of several modules, whose kernels are ``kernel0``, ``kernel1``, ..."""
     machine = _machine(architecture)
-    first, *others = (_parsed(text, machine) for text in texts)
+    first, *others = (parsed(text, machine, TRIPLE) for text in texts)
     for number, module in enumerate((first, *others)):
         module.get_function("kernel").name = f"kernel{number}"
     for module in others:
         first.link_in(module)
-    return _printed(first, machine)
+    return _emitted(first, machine)
 
 
-def _parsed(text: str, machine: Any) -> Any:
-    module = llvm.parse_assembly(text)
-    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    module.verify()
-    return module
-
-
-def _printed(module: Any, machine: Any) -> str:
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return str(machine.emit_assembly(module))
+def _emitted(module: Any, machine: Any) -> str:
+    return str(machine.emit_assembly(optimised(module, machine)))
 
 
 def find_ptxas() -> str | None:
@@ -83,7 +73,7 @@ def spills(said: str) -> list[str]:
     for line in said.splitlines():
         if "Function properties for" in line:
             name = line.split()[-1]
-        elif "spill stores" in line and "0 bytes spill stores" not in line:
+        elif (bytes_ := _SPILLED.search(line)) and bytes_[1] != "0":
             found.append(f"{name}: {line.strip()}")
     return found
 
