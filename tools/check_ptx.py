@@ -2,21 +2,25 @@
 """Assembles the catalogue's kernels for NVIDIA GPUs, and reports spills and refusals.
 
 Every shipped kernel is printed as PTX and assembled by ``ptxas`` for each architecture.
-Needs ``ptxas`` (``pip install nvidia-cuda-nvcc``), no GPU and no driver. Results are
-cached in ``build/ptx.json``: a run in which no kernel and no generator changed only
-reads them, and after a change of a generator only kernels whose text changed are
-assembled. The exit status is 1 where a kernel spills or is refused.
+``tools/assembled_ptx.txt``, which is committed, has digests of the texts that were
+assembled without spills, of groups of kernels of one form and one first byte of their
+ids: a run prints all texts, compares, and assembles only groups that differ. Needs
+``ptxas`` for these (``pip install nvidia-cuda-nvcc``), no GPU and no driver. The exit
+status is 1 where a kernel spills or is refused.
 
-    python tools/check_ptx.py [--every N] [--jobs N]
+    python tools/check_ptx.py             # check
+    python tools/check_ptx.py --update    # and write the digests of what passed
+
+Kernels without a schedule are listed with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -24,127 +28,160 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from pellucid_compiler.codegen.kernel import Gemm, Kernel, Map, Nest  # noqa: E402
+from pellucid_compiler.codegen.kernel import Block, Gemm, Kernel, Map, Nest  # noqa: E402
 from pellucid_compiler.devices.definitions import shipped_definitions  # noqa: E402
+from pellucid_compiler.gpu import nvptx, optimised  # noqa: E402
+from pellucid_compiler.gpu.attention import MOST_COLUMNS  # noqa: E402
 from pellucid_compiler.gpu.generate import grid_module  # noqa: E402
 from pellucid_compiler.gpu.grid import Shape  # noqa: E402
-from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx  # noqa: E402
-
-CACHE = ROOT / "build" / "ptx.json"
-COMPILER = ROOT / "src" / "pellucid_compiler"
-GENERATORS = ("gpu", "codegen", "ir")
-NO_SPILLS = "0 bytes spill stores"
-
 
 SHIPPED = ROOT / "src" / "pellucid" / "definitions.bin"
+RECORD = ROOT / "tools" / "assembled_ptx.txt"
 
 
 class Outcome(NamedTuple):
-    """What became of a kernel: its form, the hash of its text, and "", a refusal or a
-    spill."""
+    """What became of a group of kernels: why some have no schedule, the digest of the
+    others' texts, and spills and refusals of ptxas; None where they were not
+    assembled."""
 
-    form: str
-    text: str
-    fault: str
+    group: str
+    without_schedule: Counter[str]
+    digest: str
+    faults: list[str] | None
 
 
 def shape_of(kernel: Kernel) -> Shape:
-    """Axes that no merging leaves out, and memory of the kernel's own dtypes."""
+    """Axes that no merging leaves out, and memory of the kernel's own dtypes; of a
+    block, the widest tiles, which need the most registers."""
     memory = (*kernel.outputs, *kernel.inputs)
     form = kernel.form
     if isinstance(form, Nest):
         return Shape(form.rank, 0, memory)
+    if isinstance(form, Block):
+        return Shape(form.parallel, MOST_COLUMNS, memory)
     if isinstance(form, Gemm):
         return Shape(3, 1, memory)
     return Shape(2, 0, memory) if isinstance(form, Map) else Shape(2, 1, memory)
 
 
-def checked(name: str, ptxas: str, known: Outcome | None) -> Outcome:
-    """The kernel for every architecture; ``known`` if its text is the same."""
-    kernel = shipped_definitions(SHIPPED).get(bytes.fromhex(name))
-    assert kernel is not None
-    form = type(kernel.form).__name__.lower()
-    try:
-        text = grid_module(kernel, shape_of(kernel)).printed()
-    except NotImplementedError as refusal:
-        return Outcome(form, "", f"no schedule: {refusal}")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    if known is not None and known.text == digest:
-        return known
-    for architecture in FEATURES:
+def checked(group: str, names: list[bytes], known: str, ptxas: str | None) -> Outcome:
+    """A group's kernels, assembled unless ``known`` is the digest of their texts."""
+    refused: Counter[str] = Counter()
+    texts: dict[str, str] = {}
+    definitions = shipped_definitions(SHIPPED)
+    for name in names:
+        kernel = definitions.get(name)
+        assert kernel is not None
         try:
-            said = assemble(ptx(text, architecture), ptxas, architecture)
+            texts[name.hex()] = grid_module(kernel, shape_of(kernel)).printed()
+        except NotImplementedError as refusal:
+            refused[f"{group.partition('-')[0]}: {refusal}"] += 1
+    digest = digest_of(texts)
+    faults = None
+    if digest == known or not texts:
+        faults = []
+    elif ptxas is not None:
+        faults = list(assembled(texts, ptxas))
+    return Outcome(group, refused, digest, faults)
+
+
+def grouped() -> dict[str, list[bytes]]:
+    """The ids of the shipped kernels by group."""
+    definitions = shipped_definitions(SHIPPED)
+    found: dict[str, list[bytes]] = {}
+    for name in definitions.ids():
+        kernel = definitions.get(name)
+        assert kernel is not None
+        form = type(kernel.form).__name__.lower()
+        found.setdefault(f"{form}-{name.hex()[:2]}", []).append(name)
+    largest = {"block"}  # last, so that others are recorded if a run is interrupted
+    order = sorted(found, key=lambda group: (group.partition("-")[0] in largest, group))
+    return {group: found[group] for group in order}
+
+
+def digest_of(texts: Mapping[str, str]) -> str:
+    """Of the texts, and of what they are compiled with."""
+    found = hashlib.sha256(Path(optimised.__file__).read_bytes())
+    found.update(str(sorted(nvptx.FEATURES.items())).encode())
+    for name in sorted(texts):
+        found.update(f"{name}\0{texts[name]}\0".encode())
+    return found.hexdigest()[:16]
+
+
+def assembled(texts: Mapping[str, str], ptxas: str) -> Iterator[str]:
+    """What is wrong with kernels: for all of them at once, or for each where one is
+    refused."""
+    names = list(texts)
+    for architecture in nvptx.FEATURES:
+        try:
+            whole = nvptx.ptx_of_all(list(texts.values()), architecture)
+            said = nvptx.assemble(whole, ptxas, architecture)
         except RuntimeError as refusal:
-            return Outcome(form, digest, f"{architecture}: {refusal}")
-        if NO_SPILLS not in said:
-            line = next(line for line in said.splitlines() if "spill" in line)
-            return Outcome(form, digest, f"{architecture}: {line.strip()}")
-    return Outcome(form, digest, "")
+            if len(texts) == 1:
+                yield f"{names[0]} for {architecture}: {refusal}"
+                continue
+            for name, text in texts.items():
+                yield from assembled({name: text}, ptxas)
+            return
+        for line in nvptx.spills(said):
+            number, _, what = line.removeprefix("kernel").partition(":")
+            yield f"{names[int(number)]} for {architecture}:{what}"
 
 
-def digest_of_generators(ptxas: str) -> str:
-    """Of everything that a kernel's machine code depends on besides the kernel."""
-    found = hashlib.sha256(f"{ptxas} {sorted(FEATURES.items())}".encode())
-    for folder in GENERATORS:
-        for path in sorted((COMPILER / folder).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+def recorded() -> dict[str, str]:
+    """The digests by group."""
+    if not RECORD.exists():
+        return {}
+    return dict(line.split() for line in RECORD.read_text().splitlines())  # type: ignore[misc]
 
 
-class Cache:
-    """Outcomes by kernel id, of the last run and before."""
-
-    def __init__(self, generators: str) -> None:
-        held = json.loads(CACHE.read_text()) if CACHE.exists() else {}
-        self.generators = generators
-        self.is_current = held.get("generators") == generators
-        self.outcomes = {k: Outcome(*v) for k, v in held.get("outcomes", {}).items()}
-
-    def write(self) -> None:
-        CACHE.parent.mkdir(exist_ok=True)
-        held = {"generators": self.generators, "outcomes": self.outcomes}
-        CACHE.write_text(json.dumps(held))
-
-
-def run(names: list[str], ptxas: str, jobs: int) -> list[Outcome]:
-    """The outcome of each kernel, from the cache where that is current."""
-    cache = Cache(digest_of_generators(ptxas))
-    known = [cache.outcomes.get(name) for name in names]
-    if not cache.is_current:  # other kernels' outcomes are of other generators
-        cache.outcomes = {}
-    pending = [k for k, name in enumerate(names) if name not in cache.outcomes]
-    shipped_definitions(SHIPPED)  # the workers inherit it
-    with ProcessPoolExecutor(jobs) as pool:
-        outcomes = pool.map(
-            checked,
-            [names[k] for k in pending],
-            [ptxas] * len(pending),
-            [known[k] for k in pending],
-            chunksize=8,
-        )
-        for k, outcome in zip(pending, outcomes, strict=True):
-            cache.outcomes[names[k]] = outcome
-    cache.write()
-    return [cache.outcomes[name] for name in names]
+def report(groups: Mapping[str, list[bytes]], outcomes: list[Outcome]) -> int:
+    """Prints what became of all kernels; the exit status."""
+    forms: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    for group, names in groups.items():
+        forms[group.partition("-")[0]] += len(names)
+    for outcome in outcomes:
+        refused += outcome.without_schedule
+    done = ", ".join(f"{count} {form}" for form, count in sorted(forms.items()))
+    print(f"{forms.total()} kernels ({done}) for {', '.join(nvptx.FEATURES)}")
+    for reason, count in refused.most_common():
+        print(f"{count} without a schedule: {reason}")
+    faults = [fault for outcome in outcomes for fault in outcome.faults or ()]
+    print(*faults, sep="\n", end="\n" if faults else "")
+    unknown = [outcome.group for outcome in outcomes if outcome.faults is None]
+    if unknown:
+        print(f"{len(unknown)} groups changed: pip install nvidia-cuda-nvcc for ptxas")
+    return 1 if faults or unknown else 0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="take each Nth kernel")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--update", action="store_true", help="write the digests of what passed"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    ptxas = find_ptxas()
-    if ptxas is None:
-        raise SystemExit("no ptxas: pip install nvidia-cuda-nvcc")
-    names = [name.hex() for name in shipped_definitions(SHIPPED).ids()]
-    outcomes = run(names[:: arguments.every], ptxas, arguments.jobs)
-    forms = Counter(outcome.form for outcome in outcomes)
-    faults = Counter(f"{o.form}: {o.fault[:200]}" for o in outcomes if o.fault)
-    done = ", ".join(f"{count} {form}" for form, count in sorted(forms.items()))
-    print(f"{len(outcomes)} kernels ({done}) for {', '.join(FEATURES)}")
-    for fault, count in faults.most_common():
-        print(f"{count} {fault}")
-    return 1 if faults else 0
+    known, ptxas = recorded(), nvptx.find_ptxas()
+    groups = grouped()  # before the workers, which inherit the definitions
+    known = {group: digest for group, digest in known.items() if group in groups}
+    old = [known.get(group, "") for group in groups]
+    given = groups.keys(), groups.values(), old, [ptxas] * len(groups)
+    outcomes, changed = [], 0
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for outcome in pool.map(checked, *given):
+            outcomes.append(outcome)
+            if outcome.digest == known.get(outcome.group) or outcome.faults is None:
+                continue
+            changed += 1
+            known.pop(outcome.group, None)
+            if not outcome.faults:
+                known[outcome.group] = outcome.digest
+            if arguments.update:  # at once: an interrupted run continues here
+                lines = (f"{group} {known[group]}\n" for group in sorted(known))
+                RECORD.write_text("".join(lines))
+    print(f"assembled {changed} of {len(groups)} groups")
+    return report(groups, outcomes)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ from pellucid_compiler.abi.records import (
     KeyedPlan,
     OpRow,
 )
-from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.codegen.kernel import Block, Kernel, Map
 from pellucid_compiler.codegen.targets.x86 import (
     PRODUCT_TARGETS,
     TARGETS,
@@ -550,8 +550,9 @@ def sizes_of(file: FrozenFile, fields: Sequence[Encodable]) -> dict[str, int]:
 
 
 def write_packs(frozen: FrozenCatalogue, levels: list[str]) -> None:
-    """One pack per ISA level, beside the frozen file; small ones have products."""
-    kernels = frozen.kernels
+    """One pack per ISA level, beside the frozen file; small ones have products. Blocks
+    are for devices: the CPU runs their members."""
+    kernels = {k: v for k, v in frozen.kernels.items() if not isinstance(v.form, Block)}
     for level in levels:
         target = target_named(level)
         held = PRODUCTS[level]() if level in PRODUCT_TARGETS else kernels

@@ -1,15 +1,29 @@
 #include "cuda/grid_launch.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 namespace pellucid {
 namespace {
 
+constexpr uint64_t kMinTileColumns = 32, kMaxTileColumns = 256;  // the compiler refuses the last
+
 struct Axis {
   int64_t extent;
   int64_t strides[kMaxNestOperands];
 };
+
+// Whether the kernel's axes are those of the launch.
+bool keeps_axes(const GridKernel& kernel) { return kernel.form == GridForm::Nest || kernel.form == GridForm::Block; }
+
+// The columns of a block's results, rounded up so that few kernels serve all sizes.
+int tile_columns(const GridKernel& kernel, const Launch& launch) {
+  uint64_t most = kMinTileColumns;
+  for (size_t axis = 0; axis < launch.extents.size(); ++axis)
+    if (kernel.wide >> axis & 1) most = std::max(most, static_cast<uint64_t>(launch.extents[axis]));
+  return static_cast<int>(std::min(std::bit_ceil(most), kMaxTileColumns));
+}
 
 class Placing {
  public:
@@ -32,10 +46,11 @@ class Placing {
   void write(GridLaunch& grid) const {
     std::vector<uint64_t>& words = grid.words;
     const auto add = [&](int64_t number) { words.push_back(static_cast<uint64_t>(number)); };
-    if (kernel_.form == GridForm::Nest) {
+    if (keeps_axes(kernel_)) {
       for (const int64_t extent : launch_.extents) add(extent);
       for (const LaunchOperand& operand : launch_.operands) std::ranges::for_each(operand.strides, add);
-      for (const LaunchOperand& operand : launch_.operands) std::ranges::for_each(operand.sizes, add);
+      if (kernel_.form == GridForm::Nest)
+        for (const LaunchOperand& operand : launch_.operands) std::ranges::for_each(operand.sizes, add);
     } else {
       for (const Axis& axis : axes_) add(axis.extent);
       for (size_t k = 0; k < launch_.operands.size(); ++k)
@@ -115,8 +130,10 @@ class Placing {
 GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_t status) {
   GridLaunch grid;
   Placing placing(kernel, launch);
-  if (kernel.form == GridForm::Nest) {
-    grid.stored = static_cast<int>(launch.extents.size());
+  if (keeps_axes(kernel)) {
+    const bool is_block = kernel.form == GridForm::Block;
+    grid.stored = is_block ? launch.num_stored : static_cast<int>(launch.extents.size());
+    grid.reduced = is_block ? tile_columns(kernel, launch) : 0;
     std::ranges::copy(launch.extents, grid.extents);
   } else {
     grid.stored = placing.place_axes();

@@ -10,18 +10,21 @@
 
 namespace pellucid {
 
-enum class GridForm : uint8_t { Map, Reduce, Rows, Scan, Nest, Gemm };
+enum class GridForm : uint8_t { Map, Reduce, Rows, Scan, Nest, Gemm, Block };
 
 // What the arguments depend on besides the launch.
 struct GridKernel {
   GridForm form = GridForm::Map;
   int num_params = 0;
   uint64_t sums = 0;  // bit k: rows add to output k (RowAdd), which has a first dim of groups
+  uint64_t wide = 0;  // Block, bit k: results have columns along class k
 };
 
 struct GridLaunch {
-  int stored = 0, reduced = 0;  // axes: with the operands' dtypes what a kernel's text depends on
-  int64_t points = 1;           // of the stored axes
+  // Numbers of axes: with the operands' dtypes what a kernel's text depends on. Of a block, `reduced` is instead how
+  // many columns its tiles of results have.
+  int stored = 0, reduced = 0;
+  int64_t points = 1;  // of the stored axes
   int64_t extents[kMaxAxes];
   std::vector<uint64_t> words;  // the kernel's arguments: addresses of operands, `status`, then numbers
 };

@@ -94,8 +94,7 @@ class HostStep {
 
 const char* kernel_of(const Step& step) { return step.kernel ? step.kernel->label.c_str() : step.name.c_str(); }
 
-// Runs the steps of a block one after the other on whole values: blocks exist for caches, and a device's memory
-// holds the whole values.
+// Runs the steps of a block one after the other on whole values, for devices that do not take the block as a kernel.
 void run_members(Frame& frame, const BlockBody& body) {
   for (const Step& member : body.steps) run_device_step(frame, member);
   for (const LocalValue local : body.locals) frame.release(local.value);
@@ -112,7 +111,11 @@ void run_device_step(Frame& frame, const Step& step) {
     default: break;
   }
   Backend& backend = backend_of(frame.device);
-  if (step.kind == StepKind::Block && backend.launches_kernels()) return run_members(frame, *step.block);
+  if (step.kind == StepKind::Block && backend.launches_kernels()) {
+    const BlockBody& body = *step.block;
+    if (!body.whole || !launch_step(frame, *body.whole)) run_members(frame, body);
+    return;
+  }
   if (launch_step(frame, step)) return;
   note_fallback(backend, frame.call.op->qualified_name, kernel_of(step));
   HostStep host(frame, step);

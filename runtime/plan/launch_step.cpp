@@ -19,7 +19,8 @@ bool is_launchable(const Step& step) {
     case StepKind::Scan:
     case StepKind::Nest:
     case StepKind::Rows:
-    case StepKind::Gemm: return true;
+    case StepKind::Gemm:
+    case StepKind::Block: return true;
     default: return false;
   }
 }

@@ -242,6 +242,12 @@ void check_block(const Step& step) {
 
 Step make_step(encoded::AnyStep&& given);
 
+// The first classes that a device may walk in any order: not those that a member adds along, nor the rows after them.
+uint8_t independent_classes(const BlockBody& body) {
+  const bool has_ordered = body.sequential > 0 || body.cut_is_sequential;
+  return static_cast<uint8_t>(body.parallel + (has_ordered ? 0 : 1));
+}
+
 void take(Step& step, encoded::BlockStep&& given) {
   step.block = std::make_unique<BlockBody>();
   BlockBody& body = *step.block;
@@ -255,6 +261,12 @@ void take(Step& step, encoded::BlockStep&& given) {
   body.triangle = given.triangle;
   check_block(step);
   collect_operands(step);
+  if (!given.kernel) return;
+  body.whole = std::make_unique<Step>();
+  body.whole->kind = StepKind::Block;
+  body.whole->num_stored = independent_classes(body);
+  std::vector<uint16_t> extents = step.extents;
+  take_nest(*body.whole, *given.kernel, extents, std::move(given.outputs), given.inputs);
 }
 
 Step make_step(encoded::AnyStep&& given) {
@@ -290,8 +302,9 @@ void check_plan(const Plan& plan) {
     if (step.recurrence)
       for (const auto& [inner, outer] : step.recurrence->bound) reg(outer);
     if (step.kernel) std::ranges::for_each(step.kernel->params, reg);
-    if (step.block)
-      for (const Step& inner : step.block->steps) self(self, inner);
+    if (!step.block) return;
+    for (const Step& inner : step.block->steps) self(self, inner);
+    if (step.block->whole) self(self, *step.block->whole);
   };
   for (const Step& step : plan.steps) check(check, step);
   std::ranges::for_each(plan.outputs, value);

@@ -94,6 +94,8 @@ struct BlockBody {
   bool cut_is_sequential = false;
   std::vector<LocalValue> locals;
   int triangle = -1;  // the class that ends at a piece's last row; -1: none
+  // The steps as one kernel over the classes, for devices; null if an operand does not follow them.
+  std::unique_ptr<Step> whole;
 
   int cut() const { return parallel + sequential; }
   bool is_local(uint16_t value) const;

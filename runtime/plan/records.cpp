@@ -189,6 +189,9 @@ BlockStep BlockStep::read(Decoder& in) {
       .cut_is_sequential = in.boolean(),
       .locals = in.list_of<LocalValue>([&] { return in.record<LocalValue>(); }),
       .triangle = in.integer_as<int8_t>(),
+      .kernel = in.optional<KernelUse>([&] { return in.record<KernelUse>(); }),
+      .outputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
+      .inputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
   };
 }
 

@@ -188,7 +188,7 @@ struct ComputeStep {
 };
 
 struct BlockStep {
-  static constexpr size_t kFields = 8;
+  static constexpr size_t kFields = 11;
   std::vector<AnyStep> steps;
   std::vector<std::vector<uint8_t>> axes;
   std::vector<uint16_t> extents;
@@ -197,6 +197,9 @@ struct BlockStep {
   bool cut_is_sequential;
   std::vector<LocalValue> locals;
   int8_t triangle;
+  std::optional<KernelUse> kernel;
+  std::vector<Operand> outputs;
+  std::vector<Operand> inputs;
   static BlockStep read(Decoder& in);
 };
 

@@ -26,9 +26,9 @@ class Compiler final : public cuda::KernelSource {
     const Object found = own(PyObject_CallFunctionObjArgs(facts_of.get(), id_of(id).get(), nullptr));
     if (found.get() == Py_None) return std::nullopt;
     int form, num_params, can_fail;
-    unsigned long long sums;
-    if (!PyArg_ParseTuple(found.get(), "iiKp", &form, &num_params, &sums, &can_fail)) raise_python();
-    return cuda::KernelFacts{{static_cast<GridForm>(form), num_params, sums}, can_fail != 0};
+    unsigned long long sums, wide;
+    if (!PyArg_ParseTuple(found.get(), "iiKKp", &form, &num_params, &sums, &wide, &can_fail)) raise_python();
+    return cuda::KernelFacts{{static_cast<GridForm>(form), num_params, sums, wide}, can_fail != 0};
   }
 
   std::string image(const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands,
@@ -185,16 +185,16 @@ struct PlacedOperand {
   std::vector<int64_t> sizes, strides;
 };
 
-// _place_on_grid((form, params, sums), outputs, stored, extents, operands, params, status): (stored axes, other axes,
+// _place_on_grid((form, params, sums, wide), outputs, stored, extents, operands, params, status): (stored axes, other axes,
 // the kernel's arguments). Operands: (address, sizes, strides).
 PyObject* place(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int form, num_params, num_outputs, num_stored;
-    unsigned long long sums, status;
+    unsigned long long sums, wide, status;
     PyObject *extents_given, *operands_given, *params_given;
-    if (!PyArg_ParseTuple(args, "(iiK)iiO!O!O!K:_place_on_grid", &form, &num_params, &sums, &num_outputs, &num_stored,
-                          &PyTuple_Type, &extents_given, &PyTuple_Type, &operands_given, &PyTuple_Type, &params_given,
-                          &status))
+    if (!PyArg_ParseTuple(args, "(iiKK)iiO!O!O!K:_place_on_grid", &form, &num_params, &sums, &wide, &num_outputs,
+                          &num_stored, &PyTuple_Type, &extents_given, &PyTuple_Type, &operands_given, &PyTuple_Type,
+                          &params_given, &status))
       return nullptr;
     std::vector<PlacedOperand> placed;
     for (Py_ssize_t k = 0; k < PyTuple_Size(operands_given); ++k) {
@@ -216,7 +216,7 @@ PyObject* place(PyObject*, PyObject* args) {
     const std::vector<int64_t> extents = numbers_of(extents_given);
     const KernelRef nothing;
     const Launch launch{"", nothing, {}, extents, num_stored, operands, num_outputs, params};
-    const GridKernel kernel{static_cast<GridForm>(form), num_params, sums};
+    const GridKernel kernel{static_cast<GridForm>(form), num_params, sums, wide};
     const GridLaunch grid = place_on_grid(kernel, launch, status);
     return Py_BuildValue("(iiy#)", grid.stored, grid.reduced, reinterpret_cast<const char*>(grid.words.data()),
                          static_cast<Py_ssize_t>(grid.words.size() * sizeof(uint64_t)));

@@ -19,8 +19,9 @@ from pellucid_compiler.codegen.kernel import (
 )
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
-from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx
+from pellucid_compiler.gpu.nvptx import FEATURES, assemble, find_ptxas, ptx, spills
 from pellucid_compiler.ir.expr import axis, load, make, sym
+from tests.gpu.attention_cases import block, shape_of
 
 F32 = "float32"
 X = load(0, (), F32)
@@ -37,6 +38,11 @@ THERE = load(1, HERE[:1], "int64"), axis(1)
 GATHER = Nest(2, (2, 2, 1), (Store(HERE, load(0, THERE, F32)),))
 SCATTER = Nest(2, (2, 2, 1), (Store(THERE, load(0, HERE, F32)),), "sum")
 DIVIDED = Map((load(0, (), "int64") // load(1, (), "int64"),))
+
+
+def attention(*, backward=False):
+    _, kernel, _ = block("causal", "float64", backward=backward)
+    return kernel, shape_of(kernel, 32)
 
 
 def case(form, dtypes, stored, reduced, params=()):
@@ -65,6 +71,8 @@ CASES = {
     "sums over rows": case(SUMS, (F32, F32), 1, 1),
     "product": case(Gemm(), (F32, F32, F32), 2, 1),
     "product with a bias": case(Gemm(), ("float16",) * 4, 3, 1),
+    "attention": attention(),
+    "gradient of attention": attention(backward=True),
     "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
 }
 LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
@@ -90,7 +98,13 @@ def test_ptxas_takes_them_without_spills(architecture):
         pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
     for name in CASES:
         message = assemble(ptx(text_of(name), architecture), ptxas, architecture)
-        assert "0 bytes spill stores" in message, (name, message)
+        assert spills(message) == [], (name, message)
+
+
+def test_a_spill_is_found_whatever_its_size():
+    said = "Function properties for {}\n 8 bytes stack frame, {} bytes spill stores"
+    lines = [said.format(f"k{size}", size) for size in (0, 8, 40)]
+    assert [line.split(":")[0] for line in spills("\n".join(lines))] == ["k8", "k40"]
 
 
 def test_a_form_without_a_schedule_is_refused():

@@ -32,7 +32,8 @@ Policy = Literal["allow", "warn", "error"]
 Pool = Literal["none", "best_fit", "first_fit", "size_classes"]
 _POLICIES = ("allow", "warn", "error")
 _POOLS = ("none", "best_fit", "first_fit", "size_classes")
-_FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+_STEPS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+_FORMS = _STEPS | {"block"}  # of several steps, which run one by one without it
 _MEMORY = ("allocate", "release", "to_host", "from_host")
 _STREAMS = ("new_stream", "record", "wait", "is_done", "finish", "elapsed")
 
@@ -57,7 +58,7 @@ class Backend:
 
     name: str = ""
     count: int = 1
-    forms: frozenset[str] = _FORMS
+    forms: frozenset[str] = _STEPS
 
     # How memory is handed out: "none" asks `allocate` for each block; the others take
     # segments of at least `segment` bytes, and reuse what was freed. Addresses and

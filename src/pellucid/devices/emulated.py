@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pellucid import _C
 from pellucid.devices import Backend
-from pellucid.devices.grids import grid_facts, moves_bits
+from pellucid.devices.grids import grid_facts
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices.reference import KernelFailed, Launch
@@ -95,8 +95,6 @@ class Emulated(Backend):
     def launch(self, launch: Launch) -> Any:
         """Runs a kernel that has a schedule, on three blocks of 256 threads."""
         placed = Placed.of(launch)
-        if moves_bits(placed.shape.memory, launch.kernel):
-            return NotImplemented
         try:
             code = compiled(launch.kernel, placed.shape)
         except NotImplementedError:
@@ -107,9 +105,12 @@ class Emulated(Backend):
         return None
 
 
-def run_grid(code: Compiled, launch: Launch, placed: Placed, order: int) -> int:
-    """The kernel's status; RuntimeError for what the emulator finds wrong with it."""
-    status = ctypes.c_uint64(0)
+def run_grid(
+    code: Compiled, launch: Launch, placed: Placed, order: int, before: int = 0
+) -> int:
+    """The kernel's status, which is ``before`` at first; RuntimeError for what the
+    emulator finds wrong with it."""
+    status = ctypes.c_uint64(before)
     at = ctypes.addressof(status)
     struct.pack_into("<Q", placed.words, 8 * len(launch.operands), at)
     ranges = struct.pack("<2Q", at, at + 8)

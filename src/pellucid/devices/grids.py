@@ -18,10 +18,19 @@ from typing import Any
 
 import pellucid_compiler
 from pellucid import _C
-from pellucid.devices.launching import definition
-from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, RowAdd, Rows
+from pellucid.devices.launching import definition, moved_as
+from pellucid_compiler.codegen.kernel import (
+    Block,
+    Kernel,
+    Map,
+    Nest,
+    Reduce,
+    RowAdd,
+    Rows,
+)
 from pellucid_compiler.codegen.schedules.failures import failed_checks
 from pellucid_compiler.codegen.schedules.map import failures_of
+from pellucid_compiler.gpu.block_roles import columns_of_results
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.nvptx import ptx
@@ -30,11 +39,11 @@ from pellucid_compiler.ir.traversal import walk
 from pellucid_compiler.pack.cache import KernelCache, cache_folder
 from pellucid_compiler.pack.link import Blob
 
-FORMS = ("map", "reduce", "rows", "scan", "nest", "gemm")  # numbered as GridForm
+FORMS = ("map", "reduce", "rows", "scan", "nest", "gemm", "block")  # as GridForm
 
-Facts = tuple[int, int, int]
-"""The number of the form, how many parameters there are, and a bit for each output that
-rows add to."""
+Facts = tuple[int, int, int, int]
+"""The number of the form, how many parameters there are, a bit for each output that
+rows add to, and a bit for each class of a block along which results have columns."""
 
 
 def grid_facts(kernel: Kernel) -> Facts:
@@ -43,10 +52,12 @@ def grid_facts(kernel: Kernel) -> Facts:
     passes = form.passes if isinstance(form, Rows) else ()
     sums = sum(1 << item.output for item in passes if isinstance(item, RowAdd))
     name = type(form).__name__.lower()
-    return FORMS.index(name), len(kernel.params), sums
+    classes = columns_of_results(form) if isinstance(form, Block) else ()
+    wide = sum(1 << cls for cls in classes)
+    return FORMS.index(name), len(kernel.params), sums, wide
 
 
-def facts_of(kernel_id: bytes) -> tuple[int, int, int, bool] | None:
+def facts_of(kernel_id: bytes) -> tuple[int, int, int, int, bool] | None:
     """``grid_facts`` of a kernel, and whether it may fail; None for an unknown one or a
     form without a schedule."""
     kernel = definition(kernel_id)
@@ -73,12 +84,6 @@ def _checks_indices(form: Nest) -> bool:
     return any(e.op == "load" and load_fill(e) is not None for e in walk(*roots))
 
 
-def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:
-    """Whether complex32 is moved as integers of its size: a grid would convert it."""
-    pairs = zip(memory, (*kernel.outputs, *kernel.inputs), strict=False)
-    return any(held == "complex32" and own != held for held, own in pairs)
-
-
 def image_of(
     kernel_id: bytes, stored: int, reduced: int, memory: tuple[str, ...], gpu: int
 ) -> bytes:
@@ -86,9 +91,7 @@ def image_of(
     kernel = definition(kernel_id)
     assert kernel is not None
     architecture, folder = _target(gpu)
-    shape = Shape(stored, reduced, memory)
-    if moves_bits(memory, kernel):
-        return b""
+    shape = Shape(stored, reduced, moved_as(memory, kernel))
     name = hashlib.sha256(f"{kernel.text}\0{shape}".encode()).digest()[:16]
     known = folder.get(name) if folder is not None else None
     if known is not None:

@@ -16,6 +16,7 @@ from pellucid import _C
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
 from pellucid_compiler.devices.reference import KernelFailed, Launch, Operand
+from pellucid_compiler.ir.offers import CARRIER
 
 if TYPE_CHECKING:
     from pellucid.devices import Backend
@@ -45,6 +46,16 @@ def definition(kernel_id: bytes) -> Kernel | None:
     return traced_kernel(kernel_id) or shipped_definitions(_SHIPPED).get(kernel_id)
 
 
+def moved_as(memory: tuple[str, ...], kernel: Kernel) -> tuple[str, ...]:
+    """The operands' dtypes in memory; integers' where the kernel moves elements as
+    integers of their size (``lower/carriers.py``), which are not to be converted."""
+    pairs = list(zip(memory, (*kernel.outputs, *kernel.inputs), strict=False))
+    moved = {own for held, own in pairs if held != own and CARRIER.get(held) == own}
+    if any(held == own for held, own in pairs if own in moved):
+        return memory  # it computes with these integers
+    return tuple(own if own in moved else held for held, own in pairs)
+
+
 def text_of(kernel_id: bytes) -> str:
     """The text of a kernel, for devices in C++; "" for one that nothing defines."""
     kernel = definition(kernel_id)
@@ -68,7 +79,11 @@ def receive(
     if kernel is None:
         _refuse("no definition")
         return None
-    made = tuple(Operand(*operand) for operand in operands)
+    dtypes = moved_as(tuple(operand[1] for operand in operands), kernel)
+    made = tuple(
+        Operand(address, dtype, sizes, strides)
+        for (address, _, sizes, strides), dtype in zip(operands, dtypes, strict=True)
+    )
     launch = Launch(op, kernel, device, extents, stored, made, params, stream)
     if launch.form not in backend.forms:
         _refuse(f"{launch.form} is not in forms")
@@ -89,6 +104,7 @@ def receive(
             f"{backend.name}: launch() of {op} returned {result!r}; return None once "
             "the kernel is started, NotImplemented to leave it to the CPU"
         )
+    _refuse(None)
     _log(Event(op, launch.form, where, "launched"))
     return 0
 
@@ -105,6 +121,7 @@ def log_launch(op: str, text: str, device: str, declined: int) -> None:
     if declined:
         _refuse(f"{form} declined")
     else:
+        _refuse(None)
         _log(Event(op, form, device, "launched"))
 
 
@@ -118,7 +135,9 @@ def log_fallback(name: str, op: str, kernel: str) -> None:
 _refusal = threading.local()
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str | None) -> None:
+    """Notes why the CPU may have to run a step; the steps of a block are offered one by
+    one when the block is refused."""
     _refusal.reason = reason
 
 

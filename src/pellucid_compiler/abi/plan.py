@@ -205,6 +205,8 @@ class BlockStep:
     Next is the class that is split into blocks (``cut_is_sequential``: in order). A
     product whose depth is among them accumulates. ``triangle``: the class of columns of
     which a block needs only those up to the number of its own last row; -1: none.
+    ``kernel``: for devices, the steps as one kernel over the classes, with the operands
+    that are not local; None if one of them has no strides along the classes.
     """
 
     steps: Annotated[tuple[NestStep | GemmStep, ...], steps_field()]
@@ -215,6 +217,9 @@ class BlockStep:
     cut_is_sequential: bool
     locals: tuple[LocalValue, ...]
     triangle: Int8
+    kernel: KernelUse | None = None
+    outputs: tuple[Operand, ...] = ()
+    inputs: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True)

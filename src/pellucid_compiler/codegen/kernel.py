@@ -229,7 +229,64 @@ class Gemm:
         return []
 
 
-Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A kernel of a block. ``classes``: of its axes, whose first ``stored`` number its
+    results. ``operands``: its outputs, then its inputs, as values of the block. Its
+    parameters are the block's from ``first_param`` on.
+    """
+
+    kernel: Kernel
+    stored: int
+    classes: tuple[int, ...]
+    operands: tuple[int, ...]
+    first_param: int
+
+    @property
+    def num_params(self) -> int:
+        """Of the block; a product's are its driver's."""
+        return 0 if isinstance(self.kernel.form, Gemm) else len(self.kernel.params)
+
+    def lines(self) -> list[str]:
+        numbers = (self.stored, self.first_param, *self.classes)
+        head = f"member {_words(numbers)} of {_words(self.operands)}"
+        return [head, *(f"> {line}" for line in self.kernel.text.splitlines())]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Kernels that share classes of axes: attention and its gradient. For devices; the
+    CPU runs the members block by block (``lower/blocks.py``).
+
+    Classes are ``parallel``, then ``ordered``, then the one of rows, then others. A
+    member may add along ordered classes, and along rows if these are ``in_order``.
+    ``values``: per value the class that each dim follows, -1 for none: the operands,
+    outputs first, then those that only members see. Of the class ``triangle``, of
+    columns, a row needs those up to its own number; -1: all classes are whole.
+    """
+
+    members: tuple[Member, ...]
+    values: tuple[tuple[int, ...], ...]
+    parallel: int
+    ordered: int
+    in_order: bool
+    triangle: int
+
+    @property
+    def num_classes(self) -> int:
+        return 1 + max(cls for member in self.members for cls in member.classes)
+
+    def lines(self) -> list[str]:
+        numbers = (self.parallel, self.ordered, int(self.in_order), self.triangle)
+        heads = [_words(numbers), *(f"value {_words(v)}" for v in self.values)]
+        return [*heads, *(line for m in self.members for line in m.lines())]
+
+
+def _words(numbers: tuple[int, ...]) -> str:
+    return " ".join(map(str, numbers))
+
+
+Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm | Block
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pellucid_compiler.codegen.kernel import (
+    Block,
     Form,
     Gemm,
     Kernel,
     Map,
+    Member,
     Nest,
     Pass,
     Reduce,
@@ -57,6 +59,8 @@ def parse_kernel(text: str) -> Kernel:
     if found is None:
         raise ValueError(f"this is not the text of a kernel: {head!r}")
     inputs, params, outputs = (_dtypes(found[k]) for k in (2, 3, 4))
+    if found[1] == "block":
+        return Kernel(_block(lines), inputs, outputs, params)
     first = next((n for n, line in enumerate(lines) if line.startswith("%")), None)
     returns = len(lines) - 1 if lines else 0
     body = returns if first is None else first
@@ -122,6 +126,26 @@ def _nest(head: str, roots: Iterator[Expr]) -> Nest:
         channels_last_order=tuple(map(int, (found["order"] or "").split())),
         begins=found["begins"] is not None,
     )
+
+
+def _block(lines: list[str]) -> Block:
+    parallel, ordered, in_order, triangle = _numbers(lines[0])
+    starts = [n for n, line in enumerate(lines) if line.startswith("member ")]
+    values = tuple(_numbers(line[6:]) for line in lines[1 : starts[0]])
+    ends = [*starts[1:], len(lines)]
+    members = [_member(lines[a:b]) for a, b in zip(starts, ends, strict=True)]
+    return Block(tuple(members), values, parallel, ordered, bool(in_order), triangle)
+
+
+def _member(lines: list[str]) -> Member:
+    head, _, operands = lines[0].removeprefix("member ").partition(" of ")
+    stored, first_param, *classes = _numbers(head)
+    kernel = parse_kernel("\n".join(line[2:] for line in lines[1:]))
+    return Member(kernel, stored, tuple(classes), _numbers(operands), first_param)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split()))
 
 
 def _expressions(lines: Sequence[str]) -> list[Expr]:

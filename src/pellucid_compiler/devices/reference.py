@@ -1,6 +1,7 @@
 """What a launched kernel means, in NumPy: the executor that a device starts with.
 
-``run(launch, view)`` computes every form over arrays that ``view(address, dtype, sizes,
+``run(launch, view)`` computes every form but blocks, whose members it runs one by one
+if the device declines them, over arrays that ``view(address, dtype, sizes,
 strides)`` gives of the device's memory. It is written for reading, not for speed: the
 oracle of a device's own kernels. bfloat16 is stored as uint16 and computed as float32.
 Read next: ``ir/evaluate.py`` (one element), ``codegen/kernel.py`` (the forms).
@@ -74,7 +75,7 @@ class Launch:
 
     @property
     def form(self) -> str:
-        """ "map", "reduce", "rows", "scan", "nest" or "gemm"."""
+        """ "map", "reduce", "rows", "scan", "nest", "gemm" or "block"."""
         return type(self.kernel.form).__name__.lower()
 
     @property
@@ -104,8 +105,11 @@ def array_dtype(dtype: str) -> str:
 
 
 def accepts(launch: Launch) -> bool:
-    """Whether ``run`` can run the kernel: NumPy has arrays of all its dtypes."""
+    """Whether ``run`` can run the kernel: it is no block, and NumPy has arrays of all
+    its dtypes."""
     kernel = launch.kernel
+    if type(kernel.form) not in _RUNS:
+        return False
     memory = [operand.dtype for operand in launch.operands]
     try:
         for dtype in (*memory, *kernel.inputs, *kernel.outputs):

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 from pellucid_compiler.codegen.builder import I32, PTR, Value
 from pellucid_compiler.gpu.builder import THREADS, HardwareFunction
-from pellucid_compiler.gpu.optimised import optimised
+from pellucid_compiler.gpu.optimised import optimised, parsed
 
 TRIPLE = "amdgcn-amd-amdhsa"
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx1100")
@@ -82,13 +82,15 @@ def _machine(architecture: str) -> Any:
 def assemble(text: str, architecture: str) -> Assembled:
     """The machine code of a module that ``AmdFunction`` printed."""
     machine = _machine(architecture)
-    shown = str(machine.emit_assembly(optimised(text, machine, TRIPLE)))
+    shown = str(
+        machine.emit_assembly(optimised(parsed(text, machine, TRIPLE), machine))
+    )
 
     def fact(name: str) -> int:
         return int(re.findall(rf"\.{name}:\s+(\d+)", shown)[-1])
 
     return Assembled(
-        machine.emit_object(optimised(text, machine, TRIPLE)),
+        machine.emit_object(optimised(parsed(text, machine, TRIPLE), machine)),
         shown,
         fact("vgpr_count"),
         fact("group_segment_fixed_size"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pellucid_compiler.codegen.kernel import (
+    Block,
     Gemm,
     Kernel,
     Map,
@@ -11,6 +12,7 @@ from pellucid_compiler.codegen.kernel import (
     Rows,
     Scan,
 )
+from pellucid_compiler.gpu.attention import emit_block
 from pellucid_compiler.gpu.builder import GpuFunction, GpuModule, NvptxFunction
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.maps import emit_map
@@ -19,7 +21,7 @@ from pellucid_compiler.gpu.products import emit_gemm
 from pellucid_compiler.gpu.reductions import emit_reduce, emit_rows
 from pellucid_compiler.gpu.scans import emit_scan
 
-FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm"})
+FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm", "block"})
 """Those with a schedule."""
 
 
@@ -46,6 +48,8 @@ def grid_module(
         emit_nest(module, kernel, form, shape)
     elif isinstance(form, Gemm):
         emit_gemm(module, kernel, form, shape)
+    elif isinstance(form, Block):
+        emit_block(module, kernel, form, shape)
     else:
         raise NotImplementedError(f"{type(form).__name__} has no schedule for a grid")
     return module

@@ -18,7 +18,7 @@ from pellucid_compiler.codegen.formats import (
     memory_type,
     to_memory,
 )
-from pellucid_compiler.codegen.kernel import Kernel, Nest, parameter_number
+from pellucid_compiler.codegen.kernel import Block, Kernel, Nest, parameter_number
 from pellucid_compiler.gpu.builder import (
     GpuModule,
 )
@@ -28,7 +28,9 @@ from pellucid_compiler.ir.expr import Expr
 @dataclass(frozen=True)
 class Shape:
     """``stored`` axes number the results, ``reduced`` axes are inside of each; those of
-    a nest are all stored. ``memory`` has the operands' dtypes there, outputs first."""
+    a nest are all stored. Of a block, ``stored`` classes are independent, and
+    ``reduced`` is how many columns its tiles of results have. ``memory`` has the
+    operands' dtypes there, outputs first."""
 
     stored: int
     reduced: int
@@ -44,11 +46,12 @@ class Shape:
         added up, with the stride ``g`` of each output from group to group. A nest's
         operands have strides by their own dims, and then their sizes ``s``."""
         operands, form = range(len(self.memory)), kernel.form
-        ranks = [self.axes] * len(self.memory)
+        axes = form.num_classes if isinstance(form, Block) else self.axes
+        ranks = [axes] * len(self.memory)
         if isinstance(form, Nest):
             ranks = list(form.operand_ranks)
         places = [f"{k}_{dim}" for k in operands for dim in range(ranks[k])]
-        numbers = [f"e{axis}" for axis in range(self.axes)]
+        numbers = [f"e{axis}" for axis in range(axes)]
         numbers += [f"t{place}" for place in places]
         if isinstance(form, Nest):
             numbers += [f"s{place}" for place in places]

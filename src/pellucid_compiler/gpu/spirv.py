@@ -18,7 +18,7 @@ from pellucid_compiler.gpu.builder import (
     HardwareFunction,
     Opened,
 )
-from pellucid_compiler.gpu.optimised import optimised
+from pellucid_compiler.gpu.optimised import optimised, parsed
 
 TRIPLE = "spirv64-unknown-unknown"
 VERSION = "OpenCL 2.2"
@@ -118,6 +118,6 @@ def assemble(text: str) -> Assembled:
     """The SPIR-V of a module that ``SpirvFunction`` printed."""
     given, machine, other = _for_spirv(text), _machine(), _machine()
     return Assembled(
-        machine.emit_object(optimised(given, machine, TRIPLE)),
-        str(other.emit_assembly(optimised(given, other, TRIPLE))),
+        machine.emit_object(optimised(parsed(given, machine, TRIPLE), machine)),
+        str(other.emit_assembly(optimised(parsed(given, other, TRIPLE), other))),
     )

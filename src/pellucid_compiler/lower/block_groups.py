@@ -226,7 +226,7 @@ def _paired_axes(
     made = next(o for o in plan.operands(maker) if o.value == read.value)
     pairs = []
     for mine, its in zip(read.dims, made.dims, strict=True):
-        if not _is_plain(mine) or len(mine.terms) != len(its.terms):
+        if not is_plain(mine) or len(mine.terms) != len(its.terms):
             return None
         for (a, _), (b, _) in zip(mine.terms, its.terms, strict=True):
             if plan.member(reader).extents[a] != plan.member(maker).extents[b]:
@@ -235,7 +235,7 @@ def _paired_axes(
     return pairs
 
 
-def _is_plain(dim: DimMap) -> bool:
+def is_plain(dim: DimMap) -> bool:
     """Whether the dim follows exactly one axis, or none."""
     return (
         dim.offset == NO_REGISTER

@@ -27,6 +27,7 @@ from pellucid_compiler.abi.plan import (
 )
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.lower.block_groups import Group, OpenSteps, group_around
+from pellucid_compiler.lower.block_kernels import Use, whole_kernel
 from pellucid_compiler.lower.triangle import index_values, triangle
 
 
@@ -35,8 +36,11 @@ def block_steps(
     values: Sequence[PlanValue],
     kernels: Mapping[bytes, Kernel],
     outputs: Sequence[int],
+    use: Use,
 ) -> list[Step]:
-    """``steps`` with those that share axes merged into block steps."""
+    """``steps`` with those that share axes merged into block steps. ``use`` notes the
+    kernels that these are on devices.
+    """
     if not any(map(_is_rows, steps)):
         return list(steps)
     plan = OpenSteps(steps, values, kernels, outputs)
@@ -50,7 +54,7 @@ def block_steps(
             number += 1
             continue
         before = _steps_before(plan, group, start)
-        block = _block_step(plan, group, indices)
+        block = whole_kernel(_block_step(plan, group, indices), kernels, use)
         finished += [*(steps[k] for k in before), block]
         plan.retire((*before, *group.members))
         start = number = group.members[0]

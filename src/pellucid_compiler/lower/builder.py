@@ -156,7 +156,7 @@ class PlanBuilder:
         steps = _live_steps(steps, numbers)
         if self.is_step:  # it runs many times: each launch counts
             steps = self._joined(steps)
-        steps = block_steps(steps, self.values, self.kernels, numbers)
+        steps = block_steps(steps, self.values, self.kernels, numbers, self.use)
         return Plan(
             name=self.name,
             num_inputs=self.num_inputs,

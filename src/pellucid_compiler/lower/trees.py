@@ -30,7 +30,9 @@ def with_trees_of(lowered: Lowered, other: Lowered) -> Lowered:
         for (place, kernel), tree in zip(own.items(), trees, strict=True)
     }
     steps = tuple(
-        replace(s, kernel=replace(s.kernel, id=made[k].kernel_id)) if k in made else s  # type: ignore[arg-type, union-attr]
+        replace(s, kernel=replace(s.kernel, id=made[k].kernel_id))
+        if isinstance(s, NestStep) and k in made
+        else s
         for k, s in enumerate(lowered.plan.steps)
     )
     kernels = {**lowered.kernels, **{k.kernel_id: k for k in made.values()}}
