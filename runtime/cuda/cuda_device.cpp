@@ -610,6 +610,12 @@ UserKernel load_kernel(int number, const std::string& image, const char* name) {
   return {all.load(image, name), device.index};
 }
 
+void allow_shared(const UserKernel& kernel, int nbytes) {
+  Gpus& all = required();
+  all.use(gpu_named(kernel.gpu));
+  all.check(all.driver->set_attribute(kernel.function, kDynamicSharedBytes, nbytes), "cuFuncSetAttribute");
+}
+
 void launch_kernel(const UserKernel& kernel, const Grid& grid, std::span<uint64_t> words) {
   Gpus& all = required();
   const Device device = gpu_named(kernel.gpu);

@@ -303,14 +303,17 @@ PyObject* set_fallback(PyObject*, PyObject* args) {
   });
 }
 
-// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order): see device/emulated_grid.h.
+// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False): see
+// device/emulated_grid.h.
 PyObject* run_grid(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     unsigned long long entry, order;
     Py_buffer words, ranges;
     long long blocks, threads, shared_bytes;
-    if (!PyArg_ParseTuple(args, "Ky*y*LLLK:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
-                          &order))
+    unsigned long long begin = 0, end = 0;
+    int ends_early = 0;
+    if (!PyArg_ParseTuple(args, "Ky*y*LLLK|(KK)p:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
+                          &order, &begin, &end, &ends_early))
       return nullptr;
     const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> owned[] = {{&words, PyBuffer_Release},
                                                                       {&ranges, PyBuffer_Release}};
@@ -321,7 +324,9 @@ PyObject* run_grid(PyObject*, PyObject* args) {
                                                  blocks,
                                                  threads,
                                                  shared_bytes,
-                                                 order});
+                                                 order,
+                                                 {begin, end},
+                                                 ends_early != 0});
     if (!fault.empty()) raise(ErrorKind::Runtime, "%s", fault.c_str());
     return none();
   });
@@ -333,7 +338,8 @@ PyObject* trace_launches(PyObject*, PyObject* enabled) {
 
 PyMethodDef functions[] = {
     {"_trace_launches", trace_launches, METH_O, "Whether devices in C++ report their launches."},
-    {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
+    {"_run_grid", run_grid, METH_VARARGS,
+     "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
      "_add_backend(name, count, methods, launches, streams, pool): a device type implemented in Python."},
     {"_add_twin", add_twin, METH_VARARGS,
