@@ -230,8 +230,8 @@ class CudaKernel:
             most = facts.shared_memory_per_block_optin
             if shared_mem_bytes > most:
                 raise RuntimeError(
-                    f"Requested shared memory ({shared_mem_bytes} bytes) exceeds device "
-                    f"limit ({most} bytes). Consider reducing block size or shared "
+                    f"Requested shared memory ({shared_mem_bytes} bytes) exceeds "
+                    f"device limit ({most} bytes). Consider reducing block size or shared "
                     "memory usage."
                 )
             gpu = torch.cuda.current_device()
@@ -243,8 +243,8 @@ def _is_on_gpu(tensors: Sequence[torch.Tensor]) -> bool:
     """Whether a launch with these tensors goes to a GPU. ValueError where nothing can
     run it."""
     has_gpu = bool(_C._find_cuda()[0])
-    emulated = emulated()
-    name = "" if emulated is None else emulated.name
+    device = emulated()
+    name = "" if device is None else device.name
     if tensors and all(t.device.type == name for t in tensors):
         return False
     if not has_gpu and all(t.is_cpu for t in tensors):

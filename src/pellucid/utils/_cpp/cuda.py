@@ -59,14 +59,11 @@ def _for_compiler(options: Sequence[str]) -> list[str]:
     return [o for o in options if o.startswith(("-D", "-U", "-I", "-std="))]
 
 
-def _run(words: list[str], name: str) -> None:
+def _run(words: list[str]) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"Kernel compilation failed:\n{name}: " + _errors(done))
-
-
-def _errors(done: subprocess.CompletedProcess[str]) -> str:
-    return build.first_errors(done.stderr)
+        errors = build.first_errors(done.stderr)
+        raise RuntimeError(f"Kernel compilation failed:\n{errors}")
 
 
 def compiled_object(
@@ -92,7 +89,7 @@ def compiled_object(
         source = target.with_suffix(".cpp")
         source.write_text(text)
         part = target.with_suffix(f".{os.getpid()}.part")
-        _run([*words, "-c", str(source), "-o", str(part)], name)
+        _run([*words, "-c", str(source), "-o", str(part)])
         os.replace(part, target)
     return target
 
@@ -123,6 +120,6 @@ def kernel_library(text: str, kernel: str, options: Sequence[str]) -> Path:
     if not target.exists():
         part = target.with_suffix(f".{os.getpid()}.part")
         link = [*shlex.split(build.compiler()), "-shared", str(made), "-o", str(part)]
-        _run(link, kernel)
+        _run(link)
         os.replace(part, target)
     return target

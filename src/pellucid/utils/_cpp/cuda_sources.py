@@ -21,7 +21,10 @@ _DYNAMIC = re.compile(
 )
 _NAME = re.compile(r"(?:::)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*$")
 _MARKS = re.compile(r"\b(?:__global__|__device__|__constant__|constexpr)\b")
-_HOST = re.compile(r"\b(?:at|torch|c10|pybind11|py)\s*::|\bPYBIND11_|\bTORCH_")
+_HOST = re.compile(
+    r"\b(?:at|torch|c10|pybind11|py)\s*::|\bPYBIND11_|\bTORCH_"
+    r"|\busing\s+namespace\s+(?:at|torch|c10|pybind11)\b"
+)
 _TYPE = re.compile(r"^\s*(?:template\s*<.*?>\s*)?(?:struct|class|union|enum)\b", re.S)
 _NESTED = re.compile(r'^\s*(?:(?:inline\s+)?namespace\b[\w:\s]*|extern\s*"C"\s*)$')
 _INCLUDE = re.compile(r'#\s*include\s*(?:"|<(?:cuda_(?:fp|bf)|cuda/|mma|math_const))')
