@@ -336,9 +336,11 @@ void DevicePool::finish_release(Device device, uint64_t address) {
   }
   if (options_.poison) {
     lock.unlock();
-    const StreamScope scope(device, stream);
-    const std::vector<char> ones(nbytes, '\xff');
-    backend_.from_host(device, address, ones.data(), nbytes);
+    if (!capture_of(device, stream)) {  // a graph's memory is written by its replays
+      const StreamScope scope(device, stream);
+      const std::vector<char> ones(nbytes, '\xff');
+      backend_.from_host(device, address, ones.data(), nbytes);
+    }
     lock.lock();
   }
   ledger.give_back(part);
