@@ -27,7 +27,7 @@ constexpr unsigned kThreads = 256;       // of a block, as gpu/builder.py has it
 constexpr int kBlocksPerProcessor = 16;  // at most: threads take further points in turn
 constexpr size_t kStreams = 32;          // of a priority on a GPU: handed out in turn, as PyTorch does
 constexpr size_t kLogBytes = 4096;       // of the driver's messages on a module
-constexpr PoolOptions kPool{PoolPolicy::BestFit, 512, 0, size_t{20} << 20, false};
+constexpr PoolOptions kPool{PoolPolicy::BestFit, 512, 0, size_t{20} << 20, false, 0};
 
 FORK_SAFE ForkSafeMutex mutex;  // of the tables below
 KernelSource* source;

@@ -275,19 +275,23 @@ class PythonBackend final : public Backend {
   std::unordered_map<uint64_t, int64_t> captured_events_;  // the streams of the captures that recorded them
 };
 
-// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison))
+// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison, color))
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
     int launches, streams, policy, poison;
-    Py_ssize_t alignment, padding, segment;
-    if (!PyArg_ParseTuple(args, "siOpp(innnp):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
-                          &alignment, &padding, &segment, &poison))
+    Py_ssize_t alignment, padding, segment, color;
+    if (!PyArg_ParseTuple(args, "siOpp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
+                          &alignment, &padding, &segment, &poison, &color))
       return nullptr;
-    const PoolOptions pool{static_cast<PoolPolicy>(policy), static_cast<size_t>(alignment),
-                           static_cast<size_t>(padding), static_cast<size_t>(segment), poison != 0};
+    const PoolOptions pool{static_cast<PoolPolicy>(policy),
+                           static_cast<size_t>(alignment),
+                           static_cast<size_t>(padding),
+                           static_cast<size_t>(segment),
+                           poison != 0,
+                           static_cast<size_t>(color)};
     auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();

@@ -1,4 +1,4 @@
-"""``torch.cuda._compile_kernel`` on the emulator: CUDA C++'s words, and what it finds."""
+"""``torch.cuda._compile_kernel`` on the emulator: CUDA C++'s words, and faults."""
 
 import functools
 from pathlib import Path

@@ -534,7 +534,7 @@ def _add_backend(
     methods: Any,
     launches: _bool,
     streams: _bool,
-    pool: tuple[_int, _int, _int, _int, _bool],
+    pool: tuple[_int, _int, _int, _int, _bool, _int],
     /,
 ) -> None: ...
 def _backend_launches(device: Any, /) -> _bool: ...

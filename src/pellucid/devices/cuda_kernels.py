@@ -231,8 +231,8 @@ class CudaKernel:
             if shared_mem_bytes > most:
                 raise RuntimeError(
                     f"Requested shared memory ({shared_mem_bytes} bytes) exceeds "
-                    f"device limit ({most} bytes). Consider reducing block size or shared "
-                    "memory usage."
+                    f"device limit ({most} bytes). Consider reducing block size or "
+                    "shared memory usage."
                 )
             gpu = torch.cuda.current_device()
             _C._cuda_allow_shared(gpu, self._on_gpu.function(gpu), shared_mem_bytes)

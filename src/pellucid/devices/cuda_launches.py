@@ -89,9 +89,9 @@ class _Launches:
             return
         if not _C._find_cuda()[0]:
             raise RuntimeError(
-                f"{name}: no argument is an address of a GPU or of the emulator "
-                "(pellucid.devices.emulated), which run kernels; move the tensors to "
-                "'cuda' or 'emu'"
+                f"{name}: no argument is an address of a GPU or of the emulator, which "
+                "run kernels.\nMove the tensors to 'cuda', or to 'emu' "
+                "(pellucid.devices.emulated)"
             )
         values = list(zip(parameters, addresses, strict=True))
         if any(parameter.nbytes > 8 for parameter in parameters):
