@@ -20,6 +20,7 @@ def raised(call):
         return f"{type(error).__name__} {error}".splitlines()[0]
 
 def replay(graph=graph):
+    torch.accelerator.synchronize()  # what the graph reads is there
     with stream:
         graph.replay()
     torch.accelerator.synchronize()
