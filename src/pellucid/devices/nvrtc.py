@@ -56,7 +56,7 @@ def _library() -> Any:
 
 
 def _include_folders() -> list[str]:
-    """The headers of CUDA's wheels, which have cuda_fp16.h."""
+    """The headers of CUDA's wheels, among them that of halves."""
     roots = [*site.getsitepackages(), *sys.path]
     roots.append(str(Path(find_library("nvrtc")).parents[3]))
     found = (p.parent for r in roots for p in Path(r).glob("nvidia/*/include/cuda*.h"))

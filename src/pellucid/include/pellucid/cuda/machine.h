@@ -32,7 +32,7 @@ struct Thread {
   GridMachine* machine;
   uint3 thread, block;
   dim3 threads, blocks;
-  size_t shared_bytes;  // that the launch asked for
+  size_t shared_bytes;  // of dynamic memory
   const char* top;      // of its stack
 };
 // The library's own memory, and its variables in shared memory.
