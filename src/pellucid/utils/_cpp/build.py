@@ -123,8 +123,7 @@ def built(
     in the process. RuntimeError with the compiler's output if compilation fails.
     """
     for path in sources:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(f"the source {path} does not exist")
+        require_file(path)
         if path.endswith(".sycl"):
             raise RuntimeError(
                 f"{path}: SYCL sources cannot be compiled. Give C++ or CUDA sources"
@@ -146,6 +145,12 @@ def built(
         )
     os.replace(part, target)
     return target
+
+
+def require_file(path: str) -> None:
+    """FileNotFoundError for a source that is not there."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"the source {path} does not exist")
 
 
 def first_errors(text: str, lines: int = 8) -> str:

@@ -102,6 +102,7 @@ def objects_of(
     made = []
     for path in sources:
         if path not in plain:
+            build.require_file(path)
             text = Path(path).read_text()
             own = [f"-I{Path(path).resolve().parent}", *options]
             name = Path(path).stem
