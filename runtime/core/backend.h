@@ -30,6 +30,7 @@ struct PoolOptions {
   size_t padding = 0;                // bytes after each block that belong to it
   size_t segment = size_t{1} << 20;  // the minimum size of one allocation from the backend
   bool poison = false;               // freed blocks are filled with one bits: NaN in every float
+  size_t color = 0;                  // bytes of a memory bank: blocks start at banks in turn; 0: anywhere
 };
 
 // What to do when a step cannot be launched and runs on the CPU.

@@ -13,7 +13,8 @@ namespace pellucid {
 
 namespace {
 
-FORK_SAFE ForkSafeMutex mutex;  // of all ledgers
+FORK_SAFE ForkSafeMutex mutex;   // of all ledgers
+constexpr uint64_t kColors = 8;  // banks that blocks start at in turn
 
 }  // namespace
 
@@ -76,11 +77,28 @@ struct DevicePool::Ledger {
     return found == places.end() || is_other_class ? parts.end() : parts.find(found->second);
   }
 
+  // The part from the next bank on, where it has room for `size` bytes there; what is before stays free.
+  Parts::iterator at_next_color(Parts::iterator part, size_t size) {
+    if (!options.color) return part;
+    const uint64_t period = kColors * options.color;
+    const size_t gap = (next_color * options.color + period - part->first % period) % period;
+    if (part->second.nbytes < size + gap) return part;
+    next_color = (next_color + 1) % kColors;
+    if (!gap) return part;
+    Part rest = part->second;
+    rest.nbytes -= gap;
+    rest.starts_segment = false;
+    part->second.nbytes = gap;
+    list(part);
+    return parts.emplace_hint(std::next(part), part->first + gap, std::move(rest));
+  }
+
   // Allocates a block from a free part and returns its address; 0 if none fits.
   uint64_t take(int64_t stream, size_t nbytes, size_t size) {
-    const auto part = find_free(stream, size);
+    auto part = find_free(stream, size);
     if (part == parts.end()) return 0;
     unlist(part);
+    if (part->second.nbytes > size) part = at_next_color(part, size);
     if (part->second.nbytes > size) {
       const Part rest{part->second.nbytes - size, 0, stream, State::Free, false, {}, part->second.pool};
       list(parts.emplace_hint(std::next(part), part->first + size, rest));
@@ -158,6 +176,7 @@ struct DevicePool::Ledger {
   }
 
   const PoolOptions options;
+  uint64_t next_color = 0;
   Parts parts;
   std::map<Owner, std::set<std::pair<uint64_t, uint64_t>>> free;
   std::map<int64_t, Capture> captures;  // by the streams that are captured
@@ -271,7 +290,8 @@ void DevicePool::drop_pool(Device device, int64_t pool) {
 uint64_t DevicePool::take_new(Device device, size_t nbytes, size_t size) {
   const bool splits = options_.policy == PoolPolicy::BestFit || options_.policy == PoolPolicy::FirstFit;
   try {
-    return add_segment(device, nbytes, size, splits ? std::max(size, options_.segment) : size);
+    const size_t room = size + kColors * options_.color;
+    return add_segment(device, nbytes, size, splits ? std::max(room, options_.segment) : size);
   } catch (const Error& error) {
     const bool can_wait = !capture_of(device, current_stream(device));
     if (error.kind != ErrorKind::OutOfMemory || !can_wait) throw;
@@ -336,9 +356,11 @@ void DevicePool::finish_release(Device device, uint64_t address) {
   }
   if (options_.poison) {
     lock.unlock();
-    const StreamScope scope(device, stream);
-    const std::vector<char> ones(nbytes, '\xff');
-    backend_.from_host(device, address, ones.data(), nbytes);
+    if (!capture_of(device, stream)) {  // a graph's memory is written by its replays
+      const StreamScope scope(device, stream);
+      const std::vector<char> ones(nbytes, '\xff');
+      backend_.from_host(device, address, ones.data(), nbytes);
+    }
     lock.lock();
   }
   ledger.give_back(part);

@@ -27,7 +27,7 @@ constexpr unsigned kThreads = 256;       // of a block, as gpu/builder.py has it
 constexpr int kBlocksPerProcessor = 16;  // at most: threads take further points in turn
 constexpr size_t kStreams = 32;          // of a priority on a GPU: handed out in turn, as PyTorch does
 constexpr size_t kLogBytes = 4096;       // of the driver's messages on a module
-constexpr PoolOptions kPool{PoolPolicy::BestFit, 512, 0, size_t{20} << 20, false};
+constexpr PoolOptions kPool{PoolPolicy::BestFit, 512, 0, size_t{20} << 20, false, 0};
 
 FORK_SAFE ForkSafeMutex mutex;  // of the tables below
 KernelSource* source;
@@ -608,6 +608,12 @@ UserKernel load_kernel(int number, const std::string& image, const char* name) {
   const Device device = gpu_named(number);
   all.use(device);
   return {all.load(image, name), device.index};
+}
+
+void allow_shared(const UserKernel& kernel, int nbytes) {
+  Gpus& all = required();
+  all.use(gpu_named(kernel.gpu));
+  all.check(all.driver->set_attribute(kernel.function, kDynamicSharedBytes, nbytes), "cuFuncSetAttribute");
 }
 
 void launch_kernel(const UserKernel& kernel, const Grid& grid, std::span<uint64_t> words) {

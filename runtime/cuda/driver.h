@@ -45,6 +45,7 @@ constexpr unsigned kHostPortable = 1;
 constexpr int kInputPtx = 1;                      // CUjitInputType
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // CUjit_option
 constexpr int kCaptureRelaxed = 2;                // CUstreamCaptureMode
+constexpr int kDynamicSharedBytes = 8;            // CUfunction_attribute
 
 // member, symbol, parameters
 #define PELLUCID_CUDA_FUNCTIONS(F)                                                                                     \
@@ -82,6 +83,7 @@ constexpr int kCaptureRelaxed = 2;                // CUstreamCaptureMode
   F(load_module, "cuModuleLoadDataEx",                                                                                 \
     (Handle * module, const void* image, unsigned count, int* options, void** values))                                 \
   F(kernel_of_module, "cuModuleGetFunction", (Handle * function, Handle module, const char* name))                     \
+  F(set_attribute, "cuFuncSetAttribute", (Handle function, int attribute, int value))                                  \
   F(new_link, "cuLinkCreate_v2", (unsigned count, int* options, void** values, Handle* link))                          \
   F(add_to_link, "cuLinkAddData_v2",                                                                                   \
     (Handle link, int type, void* data, size_t nbytes, const char* name, unsigned count, int* options, void** values)) \

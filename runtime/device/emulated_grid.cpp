@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -29,7 +28,9 @@ namespace pellucid {
 namespace {
 
 constexpr size_t kStackBytes = 32768;
-constexpr int kNobody = -1, kSeveral = -2;
+constexpr uint64_t kNear = 4096;  // bytes behind an operand that an error names
+constexpr int kNobody = -1, kSeveral = -2, kAtomics = -3;
+constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 
 enum class State { Ready, AtBarrier, AtShuffle, Done };
 
@@ -41,12 +42,18 @@ struct Fiber {
   void* stack_pointer;
   State state;
   uint64_t word;
+  uint64_t* words;  // of the gather that it waits in
+  uint32_t lanes;
+  bool orders;
   std::unique_ptr<char[]> stack;
 };
 
-// The thread that wrote, and one that read, a byte of shared memory since the last barrier.
+// The thread that wrote, and one that read, a byte of shared memory since the last barrier, with the time of its warp:
+// how many gathers have ordered the warp's accesses.
 struct SharedByte {
   int writer = kNobody, reader = kNobody;
+  int reading_warp = kNobody;
+  uint32_t written_at = 0, read_at = 0;
   bool is_written = false;  // at any time
 };
 
@@ -54,20 +61,27 @@ class Grid {
  public:
   explicit Grid(const GridCall& call)
       : call_(call), random_(call.order), fibers_(static_cast<size_t>(call.threads)),
-        shared_(static_cast<size_t>(call.shared_bytes) + 16) {
+        shared_(static_cast<size_t>(call.shared_bytes) + 16), times_(fibers_.size() / kWarp + 1) {
     for (Fiber& fiber : fibers_) fiber.stack = std::make_unique<char[]>(kStackBytes);
   }
 
   std::string run() {
+    const std::span<char> variables = this->variables();
+    const std::vector<char> before(variables.begin(), variables.end());  // other variables of the library are there too
     for (const int64_t block : sequence(call_.blocks)) {
       start(block);
       while (fault_.empty() && !run_threads()) {}
       if (!fault_.empty()) break;
     }
+    std::ranges::copy(before, variables.begin());
     return fault_;
   }
 
  private:
+  std::span<char> variables() const {
+    return {reinterpret_cast<char*>(call_.variables.begin), call_.variables.end - call_.variables.begin};
+  }
+
   static Fiber& fiber_of(GridMachine* machine) { return *reinterpret_cast<Fiber*>(machine); }
 
   std::vector<int64_t> sequence(int64_t count) {
@@ -80,12 +94,13 @@ class Grid {
 
   void start(int64_t block) {
     std::ranges::fill(shared_, static_cast<char>(0xFF));  // NaN
-    shared_bytes_.assign(shared_.size(), {});
+    std::ranges::fill(variables(), static_cast<char>(0xFF));
+    shared_bytes_.assign(static_cast<size_t>(call_.shared_bytes) + variables().size(), {});
     const auto shared = (reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15};
     for (size_t k = 0; k < fibers_.size(); ++k) {
       Fiber& fiber = fibers_[k];
-      fiber.machine = {static_cast<int64_t>(k),        block, call_.blocks, barrier, shuffle, touch,
-                       reinterpret_cast<char*>(shared)};
+      fiber.machine = {static_cast<int64_t>(k),         block,  call_.blocks, barrier, shuffle, touch,
+                       reinterpret_cast<char*>(shared), gather, update,       fail_in};
       fiber.grid = this;
       fiber.state = State::Ready;
       const auto top = reinterpret_cast<uintptr_t>(fiber.stack.get() + kStackBytes) & ~uintptr_t{15};
@@ -112,20 +127,46 @@ class Grid {
     return false;
   }
 
-  // Releases threads that wait for each other: a warp at a shuffle, the block at a barrier.
+  // Releases threads that wait for each other: lanes at a gather, the block at a barrier.
   bool release() {
     bool any = false;
-    for (size_t first = 0; first < fibers_.size(); first += kWarp) {
-      const auto warp = std::span(fibers_).subspan(first, std::min<size_t>(kWarp, fibers_.size() - first));
-      if (!std::ranges::all_of(warp, [](const Fiber& f) { return f.state == State::AtShuffle; })) continue;
-      for (Fiber& fiber : warp) fiber.state = State::Ready;
+    for (size_t first = 0; first < fibers_.size(); first += kWarp)
+      any |= release_warp(std::span(fibers_).subspan(first, std::min<size_t>(kWarp, fibers_.size() - first)),
+                          times_[first / kWarp]);
+    if (any) return true;
+    for (const Fiber& fiber : fibers_)
+      if (fiber.state != State::AtBarrier && !has_left(fiber)) return false;
+    for (Fiber& fiber : fibers_)
+      if (fiber.state == State::AtBarrier) fiber.state = State::Ready;
+    for (SharedByte& byte : shared_bytes_) byte.writer = byte.reader = byte.reading_warp = kNobody;
+    return true;
+  }
+
+  bool has_left(const Fiber& fiber) const { return call_.ends_early && fiber.state == State::Done; }
+
+  bool release_warp(std::span<Fiber> warp, uint32_t& time) {
+    bool any = false;
+    for (const Fiber& fiber : warp) {
+      if (fiber.state != State::AtShuffle) continue;
+      const uint32_t lanes = fiber.lanes;
+      const bool orders = fiber.orders;
+      bool is_whole = true, is_warp = true;
+      for (size_t lane = 0; lane < warp.size(); ++lane) {
+        const bool is_here = warp[lane].state == State::AtShuffle && warp[lane].lanes == lanes;
+        is_warp &= is_here || has_left(warp[lane]);
+        if (lanes >> lane & 1) is_whole &= is_here || has_left(warp[lane]);
+      }
+      if (!is_whole) continue;
+      for (size_t lane = 0; lane < warp.size(); ++lane) {
+        Fiber& waiting = warp[lane];
+        if (!(lanes >> lane & 1) || waiting.state != State::AtShuffle) continue;
+        for (size_t other = 0; other < warp.size(); ++other) waiting.words[other] = warp[other].word;
+        waiting.state = State::Ready;
+      }
+      time += orders && is_warp;
       any = true;
     }
-    if (any) return true;
-    if (!std::ranges::all_of(fibers_, [](const Fiber& f) { return f.state == State::AtBarrier; })) return false;
-    for (Fiber& fiber : fibers_) fiber.state = State::Ready;
-    for (SharedByte& byte : shared_bytes_) byte.writer = byte.reader = kNobody;
-    return true;
+    return any;
   }
 
   void give_way(Fiber& fiber, State state) {
@@ -142,13 +183,27 @@ class Grid {
   static void barrier(GridMachine* machine) { fiber_of(machine).grid->give_way(fiber_of(machine), State::AtBarrier); }
 
   static uint64_t shuffle(GridMachine* machine, uint64_t word, int64_t mask) {
+    uint64_t words[kWarp];
+    gather(machine, word, kAllLanes, false, words);
+    return words[(machine->thread ^ mask) % kWarp];
+  }
+
+  static void gather(GridMachine* machine, uint64_t word, uint32_t lanes, bool orders, uint64_t* words) {
     Fiber& fiber = fiber_of(machine);
-    Grid& grid = *fiber.grid;
-    fiber.word = word;
-    grid.give_way(fiber, State::AtShuffle);  // until all lanes have written
-    const uint64_t other = grid.fibers_[static_cast<size_t>(machine->thread ^ mask)].word;
-    grid.give_way(fiber, State::AtShuffle);  // until all lanes have read
-    return other;
+    fiber.word = word, fiber.words = words, fiber.lanes = lanes, fiber.orders = orders;
+    fiber.grid->give_way(fiber, State::AtShuffle);
+  }
+
+  static void update(GridMachine* machine, char* address, int64_t nbytes) {
+    Fiber& fiber = fiber_of(machine);
+    fiber.grid->touch_shared(fiber, address, nbytes, true, true);
+    if (!fiber.grid->fault_.empty()) fiber.grid->give_way(fiber, State::Done);  // does not return
+  }
+
+  static void fail_in(GridMachine* machine, const char* what) {
+    Fiber& fiber = fiber_of(machine);
+    fiber.grid->fail(fiber, what);
+    fiber.grid->give_way(fiber, State::Done);  // does not return
   }
 
   static void touch(GridMachine* machine, char* address, int64_t nbytes, int64_t access) {
@@ -156,7 +211,7 @@ class Grid {
     Grid& grid = *fiber.grid;
     const auto kind = static_cast<GridAccess>(access);
     const bool is_shared = kind == GridAccess::ReadShared || kind == GridAccess::WriteShared;
-    is_shared ? grid.touch_shared(fiber, address, nbytes, kind == GridAccess::WriteShared)
+    is_shared ? grid.touch_shared(fiber, address, nbytes, kind == GridAccess::WriteShared, false)
               : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, kind == GridAccess::WriteGlobal);
     if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
   }
@@ -165,39 +220,63 @@ class Grid {
     const uint64_t end = address + static_cast<uint64_t>(nbytes);
     const bool is_inside = std::ranges::any_of(
         call_.ranges, [&](const auto& range) { return address >= range.begin && end <= range.end; });
-    if (!is_inside) fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of all operands");
+    if (is_inside) return;
+    std::string what = "bytes outside of all operands";
+    for (size_t k = 0; k < call_.ranges.size(); ++k)
+      if (const uint64_t past = address - call_.ranges[k].end; address >= call_.ranges[k].end && past < kNear)
+        what += ", " + std::to_string(past) + " bytes behind number " + std::to_string(k);
+    fail_at(fiber, writes ? "writes" : "reads", nbytes, what.c_str());
   }
 
-  void touch_shared(const Fiber& fiber, char* address, int64_t nbytes, bool writes) {
-    const auto me = static_cast<int>(fiber.machine.thread);
+  // The place of an address among the bytes of shared memory: those of the call, then the variables; or -1.
+  int64_t place_of(const Fiber& fiber, const char* address, int64_t nbytes) const {
     const int64_t first = address - fiber.machine.shared;
-    if (first < 0 || first + nbytes > call_.shared_bytes)
-      return fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of shared memory");
+    if (first >= 0 && first + nbytes <= call_.shared_bytes) return first;
+    const auto at = static_cast<int64_t>(reinterpret_cast<uint64_t>(address) - call_.variables.begin);
+    return at >= 0 && at + nbytes <= static_cast<int64_t>(variables().size()) ? call_.shared_bytes + at : -1;
+  }
+
+  void touch_shared(const Fiber& fiber, const char* address, int64_t nbytes, bool writes, bool is_update) {
+    const auto me = static_cast<int>(fiber.machine.thread);
+    const int warp = me / static_cast<int>(kWarp);
+    const uint32_t now = times_[static_cast<size_t>(warp)];
+    const char* const verb = writes ? "writes" : "reads";
+    const int64_t first = place_of(fiber, address, nbytes);
+    if (first < 0) return fail_at(fiber, verb, nbytes, "bytes outside of shared memory");
     for (int64_t k = first; k < first + nbytes; ++k) {
       SharedByte& byte = shared_bytes_[static_cast<size_t>(k)];
-      const bool met_writer = byte.writer != kNobody && byte.writer != me;
-      const bool met_reader = writes && byte.reader != kNobody && byte.reader != me;
+      const bool is_ordered_write =
+          byte.writer >= 0 && byte.writer / static_cast<int>(kWarp) == warp && byte.written_at < now;
+      const bool is_ordered_read = byte.reading_warp == warp && byte.read_at < now;
+      const bool met_writer =
+          byte.writer != kNobody && byte.writer != me && !is_ordered_write && !(is_update && byte.writer == kAtomics);
+      const bool met_reader = writes && byte.reader != kNobody && byte.reader != me && !is_ordered_read;
       if (met_writer || met_reader)
-        return fail_at(fiber, writes ? "writes" : "reads", nbytes,
+        return fail_at(fiber, verb, nbytes,
                        met_writer ? "bytes of shared memory that another thread wrote since the last barrier"
                                   : "bytes of shared memory that another thread read since the last barrier");
-      if (!writes && !byte.is_written)
+      if ((is_update || !writes) && !byte.is_written)
         return fail_at(fiber, "reads", nbytes, "bytes of shared memory that nobody wrote");
-      if (writes) {
-        byte.writer = me;
-        byte.is_written = true;
-      } else {
+      if (!writes) {
+        byte.reading_warp = byte.reader == kNobody || byte.reading_warp == warp ? warp : kSeveral;
         byte.reader = byte.reader == kNobody || byte.reader == me ? me : kSeveral;
+        byte.read_at = now;
+      } else {
+        byte.writer = is_update ? kAtomics : me;
+        byte.written_at = now;
+        byte.is_written = true;
       }
     }
   }
 
   void fail_at(const Fiber& fiber, const char* verb, int64_t nbytes, const char* what) {
-    char text[160];
-    std::snprintf(text, sizeof text, "thread %lld of block %lld %s %lld %s",
-                  static_cast<long long>(fiber.machine.thread), static_cast<long long>(fiber.machine.block), verb,
-                  static_cast<long long>(nbytes), what);
-    fail(text);
+    fail(fiber, (std::string(verb) + ' ' + std::to_string(nbytes) + ' ' + what).c_str());
+  }
+
+  void fail(const Fiber& fiber, const char* what) {
+    fail(("thread " + std::to_string(fiber.machine.thread) + " of block " + std::to_string(fiber.machine.block) + ' ' +
+          what)
+             .c_str());
   }
 
   void fail(const char* text) {
@@ -208,7 +287,8 @@ class Grid {
   std::mt19937_64 random_;
   std::vector<Fiber> fibers_;
   std::vector<char> shared_;
-  std::vector<SharedByte> shared_bytes_;
+  std::vector<SharedByte> shared_bytes_;  // of the call's shared memory and of the variables
+  std::vector<uint32_t> times_;           // of the warps
   std::string fault_;
   void* scheduler_ = nullptr;
   static inline thread_local Fiber* current_ = nullptr;

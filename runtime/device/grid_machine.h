@@ -18,6 +18,9 @@ struct GridMachine {
   uint64_t (*shuffle)(GridMachine*, uint64_t word, int64_t mask);  // the word of the lane whose number differs in `mask`
   void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // called before an access
   char* shared;  // the block's shared memory
+  void (*gather)(GridMachine*, uint64_t word, uint32_t lanes, bool orders, uint64_t* words);  // the words of `lanes`, which all call it; `orders` accesses of shared memory
+  void (*update)(GridMachine*, char* address, int64_t nbytes);  // called before an atomic in shared memory
+  void (*fail)(GridMachine*, const char* what);  // ends the run
 };
 static_assert(offsetof(GridMachine, thread) == 0);
 static_assert(offsetof(GridMachine, block) == 8);
@@ -26,4 +29,7 @@ static_assert(offsetof(GridMachine, barrier) == 24);
 static_assert(offsetof(GridMachine, shuffle) == 32);
 static_assert(offsetof(GridMachine, touch) == 40);
 static_assert(offsetof(GridMachine, shared) == 48);
+static_assert(offsetof(GridMachine, gather) == 56);
+static_assert(offsetof(GridMachine, update) == 64);
+static_assert(offsetof(GridMachine, fail) == 72);
 }  // namespace pellucid

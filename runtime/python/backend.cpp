@@ -3,8 +3,10 @@
 
 #include <mutex>
 #include <type_traits>
+#include <unordered_map>
 
 #include "core/device_names.h"
+#include "core/device_pool.h"
 #include "core/given_blocks.h"
 #include "device/emulated_grid.h"
 #include "device/twin.h"
@@ -73,6 +75,16 @@ class PythonBackend final : public Backend {
     copy("from_host", device, to, own(PyMemoryView_FromMemory(bytes, Py_ssize_t(nbytes), PyBUF_READ)));
   }
 
+  void copy_within(Device device, uint64_t to, uint64_t from, size_t nbytes) override {
+    const int64_t origin = captured(device);
+    if (origin < 0) return Backend::copy_within(device, to, from, nbytes);
+    const HoldGil gil;
+    static constinit LateImport add_copy("pellucid.devices.recording", "add_copy");
+    own(PyObject_CallFunction(add_copy.get(), "OiLKKn", methods_, device.index, static_cast<long long>(origin),
+                              static_cast<unsigned long long>(to), static_cast<unsigned long long>(from),
+                              static_cast<Py_ssize_t>(nbytes)));
+  }
+
   bool launches_kernels() const override { return launches_; }
 
   std::optional<int64_t> launch(const Launch& given) override {
@@ -87,9 +99,10 @@ class PythonBackend final : public Backend {
                                              numbers(operand.strides))));
     }
     Object ran = own(PyObject_CallFunction(
-        receive.get(), "Osy#iNiONL", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
+        receive.get(), "Osy#iNiONLL", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
         static_cast<Py_ssize_t>(given.kernel.id.size()), given.device.index, numbers(given.extents), given.num_stored,
-        operands.get(), numbers(given.params), static_cast<long long>(current_stream(given.device))));
+        operands.get(), numbers(given.params), static_cast<long long>(current_stream(given.device)),
+        static_cast<long long>(captured(given.device))));
     if (ran.get() == Py_None) return std::nullopt;
     return PyLong_AsLongLong(ran.get());
   }
@@ -115,11 +128,16 @@ class PythonBackend final : public Backend {
   uint64_t record(Device device, int64_t stream) override {
     const HoldGil gil;
     const PassingError passing;
-    return static_cast<uint64_t>(number(
+    const auto event = static_cast<uint64_t>(number(
         "record", device, PyObject_CallMethod(methods_, "record", "iL", device.index, static_cast<long long>(stream))));
+    const std::optional<int64_t> origin = pool->capture_of(device, stream);
+    const std::lock_guard lock(mutex);
+    if (origin) captured_events_.insert_or_assign(event, *origin);
+    return event;
   }
   void wait(Device device, int64_t stream, uint64_t event) override {
     const HoldGil gil;
+    if (const std::optional<int64_t> origin = captured_event(event)) return pool->join_capture(device, stream, *origin);
     returned(
         "wait", device,
         PyObject_CallMethod(methods_, "wait", "iLK", device.index, static_cast<long long>(stream), event_of(event)));
@@ -134,6 +152,25 @@ class PythonBackend final : public Backend {
     const HoldGil gil;
     returned("finish", device, PyObject_CallMethod(methods_, "finish", "iK", device.index, event_of(event)));
   }
+  // Graphs are lists of launches and copies (pellucid/devices/recording.py).
+  void begin_capture(Device device, int64_t stream, int) override { recording("begin", device, stream); }
+  uint64_t end_capture(Device device, int64_t stream) override {
+    {
+      const std::lock_guard lock(mutex);
+      std::erase_if(captured_events_, [&](const auto& entry) { return entry.second == stream; });
+    }
+    return recording("end", device, stream);
+  }
+  void replay(Device device, uint64_t graph, int64_t stream) override { recording("replay", device, stream, graph); }
+  void drop_graph(Device device, uint64_t graph) noexcept override {
+    if (_Py_IsFinalizing()) return;
+    const HoldGil gil;
+    const PassingError passing;
+    try {
+      recording("drop", device, 0, graph);
+    } catch (...) { PyErr_WriteUnraisable(methods_); }
+  }
+
   double elapsed(Device device, uint64_t first, uint64_t second) override {
     const HoldGil gil;
     const Object time =
@@ -145,6 +182,24 @@ class PythonBackend final : public Backend {
   }
 
  private:
+  // The stream on which the capture began that the thread's stream belongs to, or -1.
+  int64_t captured(Device device) const { return pool->capture_of(device, current_stream(device)).value_or(-1); }
+
+  std::optional<int64_t> captured_event(uint64_t event) const {
+    const std::lock_guard lock(mutex);
+    const auto found = captured_events_.find(event);
+    return found == captured_events_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  uint64_t recording(const char* function, Device device, int64_t stream, uint64_t graph = 0) const {
+    const HoldGil gil;
+    const Object module = own(PyImport_ImportModule("pellucid.devices.recording"));
+    const Object number =
+        own(PyObject_CallMethod(module.get(), function, "OiLK", methods_, device.index, static_cast<long long>(stream),
+                                static_cast<unsigned long long>(graph)));
+    return PyLong_AsUnsignedLongLong(number.get());
+  }
+
   static unsigned long long event_of(uint64_t event) { return event; }
 
   // What a method returned; the error that it raised gets a note of which method of which device that was.
@@ -198,6 +253,11 @@ class PythonBackend final : public Backend {
 
   // The memoryview is valid only during the call; the backend must not store it.
   void copy(const char* method, Device device, uint64_t address, Object view) {
+    if (captured(device) >= 0)
+      raise(ErrorKind::Runtime,
+            "%s: a copy from or to the CPU cannot be recorded, and the stream is being captured.\n"
+            "A step that the device does not launch takes such copies; torch.devices.trace() names these steps",
+            device_name(device).c_str());
     const auto place = static_cast<unsigned long long>(address);
     const auto stream = static_cast<long long>(current_stream(device));
     Object done =
@@ -212,21 +272,26 @@ class PythonBackend final : public Backend {
   const int count_;
   const bool launches_, streams_;
   GivenBlocks blocks_;
+  std::unordered_map<uint64_t, int64_t> captured_events_;  // the streams of the captures that recorded them
 };
 
-// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison))
+// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison, color))
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
     int launches, streams, policy, poison;
-    Py_ssize_t alignment, padding, segment;
-    if (!PyArg_ParseTuple(args, "siOpp(innnp):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
-                          &alignment, &padding, &segment, &poison))
+    Py_ssize_t alignment, padding, segment, color;
+    if (!PyArg_ParseTuple(args, "siOpp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
+                          &alignment, &padding, &segment, &poison, &color))
       return nullptr;
-    const PoolOptions pool{static_cast<PoolPolicy>(policy), static_cast<size_t>(alignment),
-                           static_cast<size_t>(padding), static_cast<size_t>(segment), poison != 0};
+    const PoolOptions pool{static_cast<PoolPolicy>(policy),
+                           static_cast<size_t>(alignment),
+                           static_cast<size_t>(padding),
+                           static_cast<size_t>(segment),
+                           poison != 0,
+                           static_cast<size_t>(color)};
     auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
@@ -303,14 +368,17 @@ PyObject* set_fallback(PyObject*, PyObject* args) {
   });
 }
 
-// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order): see device/emulated_grid.h.
+// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False): see
+// device/emulated_grid.h.
 PyObject* run_grid(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     unsigned long long entry, order;
     Py_buffer words, ranges;
     long long blocks, threads, shared_bytes;
-    if (!PyArg_ParseTuple(args, "Ky*y*LLLK:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
-                          &order))
+    unsigned long long begin = 0, end = 0;
+    int ends_early = 0;
+    if (!PyArg_ParseTuple(args, "Ky*y*LLLK|(KK)p:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
+                          &order, &begin, &end, &ends_early))
       return nullptr;
     const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> owned[] = {{&words, PyBuffer_Release},
                                                                       {&ranges, PyBuffer_Release}};
@@ -321,7 +389,9 @@ PyObject* run_grid(PyObject*, PyObject* args) {
                                                  blocks,
                                                  threads,
                                                  shared_bytes,
-                                                 order});
+                                                 order,
+                                                 {begin, end},
+                                                 ends_early != 0});
     if (!fault.empty()) raise(ErrorKind::Runtime, "%s", fault.c_str());
     return none();
   });
@@ -333,7 +403,8 @@ PyObject* trace_launches(PyObject*, PyObject* enabled) {
 
 PyMethodDef functions[] = {
     {"_trace_launches", trace_launches, METH_O, "Whether devices in C++ report their launches."},
-    {"_run_grid", run_grid, METH_VARARGS, "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order)."},
+    {"_run_grid", run_grid, METH_VARARGS,
+     "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
      "_add_backend(name, count, methods, launches, streams, pool): a device type implemented in Python."},
     {"_add_twin", add_twin, METH_VARARGS,

@@ -147,6 +147,17 @@ PyObject* load(PyObject*, PyObject* args) {
   });
 }
 
+// _cuda_allow_shared(gpu, function, bytes).
+PyObject* allow_shared(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int gpu, nbytes;
+    unsigned long long function;
+    if (!PyArg_ParseTuple(args, "iKi:_cuda_allow_shared", &gpu, &function, &nbytes)) return nullptr;
+    cuda::allow_shared({reinterpret_cast<cuda::Handle>(function), gpu}, nbytes);
+    return none();
+  });
+}
+
 // _cuda_launch(gpu, function, (blocks x, y, z, threads x, y, z, shared bytes), words).
 PyObject* launch(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -232,6 +243,7 @@ PyMethodDef functions[] = {
     {"_cuda_stream_handle", stream_handle, METH_VARARGS, "_cuda_stream_handle(gpu, stream): a CUstream."},
     {"_cuda_link", link, METH_VARARGS, "_cuda_link(gpu, ptx): a cubin, by the driver's compiler."},
     {"_cuda_load", load, METH_VARARGS, "_cuda_load(gpu, image, name): a CUfunction."},
+    {"_cuda_allow_shared", allow_shared, METH_VARARGS, "_cuda_allow_shared(gpu, function, bytes) of dynamic memory."},
     {"_cuda_launch", launch, METH_VARARGS, "_cuda_launch(gpu, function, grid, words) on the current stream."},
     {"_use_cublas", use_cublas, METH_O, "Whether large products may run by cuBLASLt."},
     {"_place_on_grid", place, METH_VARARGS, "A launch as the arguments of a grid's kernel."},

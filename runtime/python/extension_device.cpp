@@ -180,8 +180,12 @@ void add_extension_device(const DeviceTable& table) {
   if (!std::has_single_bit(table.alignment))
     raise(ErrorKind::Value, "%s: alignment must be a power of two, not %llu", table.name,
           static_cast<unsigned long long>(table.alignment));
-  const PoolOptions pool{static_cast<PoolPolicy>(table.pool), static_cast<size_t>(table.alignment),
-                         static_cast<size_t>(table.padding), static_cast<size_t>(table.segment), table.poison};
+  const PoolOptions pool{static_cast<PoolPolicy>(table.pool),
+                         static_cast<size_t>(table.alignment),
+                         static_cast<size_t>(table.padding),
+                         static_cast<size_t>(table.segment),
+                         table.poison,
+                         0};
   serve_ops_on(add_backend(table.name, std::make_unique<ExtensionDevice>(table), {}, pool));
   own(PyObject_CallFunction(install.get(), "s", table.name));
 }

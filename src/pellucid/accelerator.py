@@ -14,8 +14,10 @@ from typing import Any
 from pellucid import device
 from pellucid._package import settings
 from pellucid._package.calls import offered
+from pellucid._package.graphs import DeviceGraph, Pool
 
 __all__ = [
+    "Graph",
     "current_accelerator",
     "current_device_idx",
     "current_device_index",
@@ -100,6 +102,60 @@ max_memory_reserved = _asked("max_memory_reserved")
 memory_stats = _asked("memory_stats")
 reset_peak_memory_stats = _asked("reset_peak_memory_stats")
 reset_accumulated_memory_stats = _asked("reset_accumulated_memory_stats")
+
+
+_MODES = {"default": 0, "global": 0, "thread_local": 1, "relaxed": 2}
+
+
+class Graph(DeviceGraph):
+    """Work of the accelerator's current stream, recorded to be repeated as a whole.
+
+    Nothing runs while it is recorded; ``replay`` runs it. ``pool`` is that of another
+    graph: both may use the same memory, and replay in the order of capture.
+    RuntimeError for what cannot be recorded: a copy from or to the CPU, and what takes
+    one. The default stream of CUDA cannot be captured.
+
+    Example::
+
+        graph = torch.accelerator.Graph()
+        with torch.Stream(), graph:
+            y = model(x)
+        x.copy_(batch)
+        graph.replay()
+    """
+
+    def __init__(
+        self,
+        keep_graph: bool = False,
+        *,
+        pool: Pool | None = None,
+        capture_error_mode: str = "default",
+    ) -> None:
+        super().__init__()
+        if keep_graph:
+            raise NotImplementedError(
+                "torch.accelerator.Graph(keep_graph=True): a graph cannot be changed "
+                "between capture and replay"
+            )
+        if capture_error_mode not in _MODES:
+            raise RuntimeError(
+                f"Unknown capture error mode {capture_error_mode!r}; the modes are "
+                f"{', '.join(_MODES)}"
+            )
+        self.graph_pool, self.capture_error_mode = pool, capture_error_mode
+
+    def capture_begin(self) -> None:
+        """Records what is queued on the current stream from now on."""
+        place = device(_get_accelerator().type, current_device_index())
+        self._begin(place, self.graph_pool, _MODES[self.capture_error_mode])
+
+    def __enter__(self) -> None:
+        synchronize()
+        empty_cache()
+        self.capture_begin()
+
+    def __exit__(self, *error: object) -> None:
+        self.capture_end()
 
 
 class device_index:

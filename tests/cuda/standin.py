@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 _RUNNER = ctypes.CFUNCTYPE(
     *(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64)),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
+    *(ctypes.c_int, ctypes.POINTER(ctypes.c_uint)),
 )
 LAUNCH_FAILED = 719
 
@@ -89,30 +89,37 @@ class StandIn:
         """Makes a later call of a function fail."""
         self.library.standin_fail(function.encode(), status, after)
 
-    def _kernel(self, label, words, num_words, blocks, threads):
+    def _kernel(self, label, words, num_words, grid):
         if self.fault_next:
             return LAUNCH_FAILED
         try:
-            self._launch(label.decode(), words, num_words, blocks, threads)
+            given = ctypes.string_at(words, 8 * num_words)
+            self._launch(label.decode(), given, tuple(grid[:7]))
         except Exception as error:
             self.faults.append(f"{label.decode()}: {error!r}")
             return LAUNCH_FAILED
         return 0
 
-    def _launch(self, label, words, num_words, blocks, threads):
+    def _launch(self, label, words, grid):
         from pellucid import _C
 
-        code = _emulated(label)
-        given = ctypes.string_at(words, 8 * num_words)
         ranges = (ctypes.c_uint64 * 65536)()
         count = self.library.standin_ranges(ranges, len(ranges))
         places = ctypes.string_at(ranges, 8 * count)
-        grid = (blocks, threads, code.shared_bytes, self.order)
-        _C._run_grid(code.executable.address, given, places, *grid)
+        if label.startswith("// cuda "):
+            CUDA_KERNELS[label.removeprefix("// cuda ")](grid, words, places)
+            return
+        code = _emulated(label)
+        assert grid[1:3] + grid[4:] == (1, 1, 1, 1, 0)
+        size = (grid[0], grid[3], code.shared_bytes, self.order)
+        _C._run_grid(code.executable.address, words, places, *size)
 
 
 USER_KERNELS: dict[str, Any] = {}
 """What gives the emulator's code of users' kernels, by their names."""
+CUDA_KERNELS: dict[str, Any] = {}
+"""What runs users' kernels in CUDA C++, by their names: called with the numbers of the
+grid, the arguments and the ranges that they may access."""
 
 
 @functools.cache

@@ -31,11 +31,12 @@ constexpr int kInvalidContext = 201, kInvalidPtx = 218, kInvalidHandle = 400, kN
 constexpr int kLaunchFailed = 719, kCaptureUnsupported = 900, kCaptureInvalidated = 901;
 constexpr size_t kAlignment = 512;
 
-using Runner = int (*)(const char* label, uint64_t* words, int num_words, int blocks, int threads);
+using Runner = int (*)(const char* label, uint64_t* words, int num_words, const unsigned* grid);
 
 struct Kernel {
   std::string label;
   int num_words;
+  unsigned shared_bytes = 48 << 10;
 };
 using Work = std::function<int()>;
 struct Graph {
@@ -403,6 +404,11 @@ EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) 
   for (size_t k = head.find(".param"); k != std::string::npos; k = head.find(".param", k + 1)) ++parameters;
   return *function = new Kernel{first_line(text.c_str()), parameters}, 0;
 }
+EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
+  BEGIN("cuFuncSetAttribute", true, attribute, value);
+  if (attribute != 8 || value > 101376) return kInvalidValue;
+  return static_cast<Kernel*>(function)->shared_bytes = static_cast<unsigned>(value), 0;
+}
 EXPORT int cuLinkCreate_v2(unsigned, int*, void**, void** link) {
   BEGIN("cuLinkCreate", true);
   return *link = new std::string, 0;
@@ -422,14 +428,13 @@ EXPORT int cuLaunchKernel(void* function, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, void* handle, void** arguments, void** extra) {
   const Kernel& kernel = *static_cast<Kernel*>(function);
   BEGIN("cuLaunchKernel", true, kernel.label, bx, tx, handle);
-  const bool is_wrong = !bx || !tx || by != 1 || bz != 1 || ty != 1 || tz != 1 || tx > 1024 || shared || extra;
-  if (is_wrong) return kInvalidValue;
+  const std::vector<unsigned> grid{bx, by, bz, tx, ty, tz, shared};
+  const bool is_empty = !bx || !by || !bz || !tx || !ty || !tz;
+  if (is_empty || uint64_t{tx} * ty * tz > 1024 || shared > kernel.shared_bytes || extra) return kInvalidValue;
   std::vector<uint64_t> words;
   for (int k = 0; k < kernel.num_words; ++k) words.push_back(*static_cast<uint64_t*>(arguments[k]));
-  add(stream_of(handle), [label = kernel.label, words, bx, tx]() mutable {
-    return runner ? runner(label.c_str(), words.data(), static_cast<int>(words.size()), static_cast<int>(bx),
-                           static_cast<int>(tx))
-                  : kLaunchFailed;
+  add(stream_of(handle), [label = kernel.label, words, grid]() mutable {
+    return runner ? runner(label.c_str(), words.data(), static_cast<int>(words.size()), grid.data()) : kLaunchFailed;
   });
   return 0;
 }

@@ -242,6 +242,37 @@ print(module.max_memory_reserved())
     assert output.split("\n")[:-1] == ["True True", *["True"] * 4, "0 True", "0"]
 
 
+@pytest.mark.parametrize("policy", ["best_fit", "first_fit"])
+def test_blocks_of_a_pool_with_colors_start_at_banks_in_turn(policy):
+    name = policy.replace("_", "")
+    output = run_program(
+        POOLS
+        + f"""
+toy = type("Banked", (Toy,), {{"name": {name!r}, "pool": {policy!r}, "color": 256,
+    "alignment": 32, "segment": 1 << 16}})(1 << 22)
+torch.devices.register(toy)
+module, device = torch.{name}, {name!r}
+live = [torch.full((2048,), k, device=device) for k in range(20)]
+banks = [t.data_ptr() // 256 % 8 for t in live]
+steps = {{(b - a) % 8 for a, b in zip(banks, banks[1:])}}
+print(steps, all((t == k).all() for k, t in enumerate(live)))
+count = module.memory_stats()["segment.all.current"]
+small = torch.ones(16, device=device)
+print(module.memory_stats()["segment.all.current"] == count)  # it is in a gap
+draw = random.Random(5)
+for turn in range(300):
+    live[draw.randrange(20)] = torch.zeros(draw.randint(1, 20_000), device=device)
+ends = sorted((t.data_ptr(), t.data_ptr() + t.nbytes) for t in live)
+print(all(a[1] <= b[0] for a, b in zip(ends, ends[1:])))
+live.clear()
+del small
+module.empty_cache()
+print(module.memory_reserved())
+"""
+    )
+    assert output.splitlines() == ["{1} True", "True", "True", "0"]
+
+
 def test_an_allocation_gets_what_other_streams_no_longer_use():
     output = run_program(
         """
@@ -276,6 +307,7 @@ print(torch.late.memory_stats()["num_ooms"], y.sum().item())
         ("pool = 'worst_fit'", "pool must be one of"),
         ("alignment = 24", "alignment must be a power of two, not 24"),
         ("padding = -1", "padding must be a number of bytes, not -1"),
+        ("color = 64", "the pool 'best_fit' or 'first_fit'; color=64"),
         ("streams = True", "has no method new_stream(), which streams = True needs"),
     ],
 )

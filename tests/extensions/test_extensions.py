@@ -127,8 +127,10 @@ def test_a_source_that_does_not_compile_names_the_compilers_error(tmp_path):
 def test_what_is_not_there_is_refused(tmp_path):
     with pytest.raises(OSError, match="CUDA_HOME environment variable is not set"):
         cpp_extension.CUDAExtension("x", ["x.cu"])
-    with pytest.raises(OSError, match="CUDA"):
-        cpp_extension.load_inline("x", "", cuda_sources="__global__ void f() {}")
+    with pytest.raises(OSError, match="SYCL"):
+        cpp_extension.load_inline("x", "", sycl_sources="void f() {}")
+    with pytest.raises(FileNotFoundError, match=r"none\.cu does not exist"):
+        cpp_extension.load("x", "none.cu", build_directory=str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"none\.cpp does not exist"):
         cpp_extension.load("x", "none.cpp", build_directory=str(tmp_path))
     with pytest.raises(RuntimeError, match=r"build_directory .* does not exist"):

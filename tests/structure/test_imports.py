@@ -319,7 +319,7 @@ API = {
     "cuda/amp": {"amp"},
     "devices": {
         *("_C/_runtime", "_package", "autograd", "cuda", "nn", "pellucid_compiler"),
-        *("utils",),
+        *("utils", "utils/_cpp"),
     },
     "devices/check": {
         *("_ops", "_package", "accelerator", "autograd", "nn", "nn/utils", "optim"),
@@ -560,7 +560,7 @@ READMES = [
     for readme in sorted((SOURCES / package).rglob("README.md"))
 ]
 # No folder of these has modules of its own that a rule is about.
-WITHOUT_RULES = {".", "include/pellucid/torch"}
+WITHOUT_RULES = {".", "include/pellucid/cuda", "include/pellucid/torch"}
 
 
 def stated_imports(text):

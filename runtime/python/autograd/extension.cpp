@@ -286,6 +286,8 @@ int give_data(TensorHandle* handle, void** address) {
   return status_of([&] { *address = tensor_of_handle(handle)->host(); });
 }
 
+uint64_t give_address(TensorHandle* handle) { return tensor_of_handle(handle)->address(); }
+
 TensorHandle* give_gradient(TensorHandle* handle) {
   Object tensor = Object::steal(to_python(handle));
   Object gradient = tensor ? Object::steal(PyObject_GetAttrString(tensor.get(), "grad")) : Object();
@@ -464,7 +466,8 @@ constexpr extension::Table functions{extension::kVersion,
                                      generator_mutex,
                                      random_word,
                                      random_normal,
-                                     generator_seed};
+                                     generator_seed,
+                                     give_address};
 
 }  // namespace
 

@@ -230,6 +230,10 @@ def _tensor_type(name: str) -> type:
 def __getattr__(name: str) -> Any:
     if name == "_gpus":
         return import_module("pellucid.devices.gpus").GPUS
+    if name == "_compile_kernel":
+        return import_module("pellucid.devices.cuda_kernels").compile_kernel
+    if name == "_take_launches":
+        return import_module("pellucid.devices.cuda_launches").take_launches
     if name == "_graphed_callables":
         return import_module("pellucid.devices.graphed").make_graphed_callables
     if name in _SUBMODULES:

@@ -1,7 +1,6 @@
 """``torch.cuda.graphs``: work of a stream, recorded once and repeated as a whole.
 
-While a graph is captured, memory comes from a pool of its own
-(``runtime/core/device_pool.h``), so that replays find their tensors where they were.
+``pellucid/_package/graphs.py`` has what graphs of all devices share.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
+from pellucid._package.graphs import DeviceGraph, Pool
 from pellucid.cuda.streams import Stream, require_gpus
 
-_Pool = tuple[int, int]
 _MODES = ("global", "thread_local", "relaxed")
 
 
-class CUDAGraph:
+class CUDAGraph(DeviceGraph):
     """A graph: ``capture_begin`` and ``capture_end`` record, ``replay`` repeats.
 
     Example::
@@ -35,8 +34,7 @@ class CUDAGraph:
         return super().__new__(cls)
 
     def __init__(self, keep_graph: bool = False) -> None:
-        self._device: Any = None
-        self._graph = self._pool = self._stream = 0
+        super().__init__()
         if keep_graph:
             raise NotImplementedError(
                 "torch.cuda.CUDAGraph(keep_graph=True): the driver's graph is not "
@@ -44,53 +42,19 @@ class CUDAGraph:
             )
 
     def capture_begin(
-        self, pool: _Pool | None = None, capture_error_mode: str = "global"
+        self, pool: Pool | None = None, capture_error_mode: str = "global"
     ) -> None:
         """Records what is queued on the current stream from now on. ``pool`` is another
         graph's: both may use the same memory, and replay in the order of capture.
         ``capture_error_mode``: where the driver refuses calls meanwhile that could
         disturb it: ``"global"``, ``"thread_local"``, or ``"relaxed"``: nowhere."""
-        if self._device is not None:
-            raise RuntimeError("this graph has been captured; reset() it first")
         if capture_error_mode not in _MODES:
             raise RuntimeError(
                 "Unknown capture error mode. Expected `global`, `thread_local`, or "
                 f"`relaxed`, got {capture_error_mode}"
             )
-        stream = pellucid.cuda.current_stream()
-        device, number = stream.device, stream.stream_id
-        shared = 0 if pool is None else pool[0]
-        mode = _MODES.index(capture_error_mode)
-        self._pool = _C._begin_graph(device, number, shared, mode)
-        self._device, self._stream = device, number
-
-    def capture_end(self) -> None:
-        """Ends the recording. RuntimeError where something in it cannot be recorded,
-        such as a copy to the CPU."""
-        self._graph = _C._end_graph(self._device, self._stream)
-
-    def replay(self) -> None:
-        """Repeats the recorded work on the current stream."""
-        if not self._graph:
-            raise RuntimeError("Called CUDAGraph::replay without a preceding capture.")
-        number = pellucid.cuda.current_stream(self._device).stream_id
-        _C._replay_graph(self._device, self._graph, number)
-
-    def reset(self) -> None:
-        """Forgets the recorded work and gives its memory back."""
-        if self._device is not None:
-            _C._drop_graph(self._device, self._graph, self._pool)
-        self._device, self._graph, self._pool = None, 0, 0
-
-    def pool(self) -> _Pool:
-        """The graph's memory, for another graph."""
-        return self._pool, 0
-
-    def enable_debug_mode(self) -> None:
-        """Nothing: a graph is not kept as a drawing."""
-
-    def __del__(self) -> None:
-        self.reset()
+        device = pellucid.device("cuda", pellucid.cuda.current_device())
+        self._begin(device, pool, _MODES.index(capture_error_mode))
 
 
 def _capture_stream() -> Stream:
@@ -114,7 +78,7 @@ class graph:
     def __init__(
         self,
         cuda_graph: CUDAGraph,
-        pool: _Pool | None = None,
+        pool: Pool | None = None,
         stream: Stream | None = None,
         capture_error_mode: str = "global",
     ) -> None:
@@ -140,7 +104,7 @@ class graph:
             self._stream.__exit__(*error)
 
 
-def graph_pool_handle() -> _Pool:
+def graph_pool_handle() -> Pool:
     """A pool for graphs that share memory."""
     require_gpus("graph_pool_handle", "")
     device = pellucid.device("cuda", pellucid.cuda.current_device())

@@ -63,12 +63,15 @@ class Backend:
     # How memory is handed out: "none" asks `allocate` for each block; the others take
     # segments of at least `segment` bytes, and reuse what was freed. Addresses and
     # sizes are multiples of `alignment`, and `padding` bytes behind a block are its
-    # own. `poison` fills freed blocks with ones, which are NaN in every float.
+    # own. `poison` fills freed blocks with ones, which are NaN in every float. `color`
+    # is the size of a memory bank: where "best_fit" and "first_fit" have room, blocks
+    # start at eight banks in turn, so that arrays of one size are in different banks.
     pool: Pool = "none"
     alignment: int = 1
     padding: int = 0
     segment: int = 1 << 20
     poison: bool = False
+    color: int = 0
 
     # Whether work is queued: copies then take the stream as a last argument, launches
     # have it as `launch.stream`, and the six methods below exist.
@@ -211,23 +214,32 @@ def backend_of(device: Any) -> Backend:
     return _registered[name]
 
 
-def _pool_of(backend: Backend) -> tuple[int, int, int, int, bool]:
+def _pool_of(backend: Backend) -> tuple[int, int, int, int, bool, int]:
     """The pool that a backend asks for, checked."""
     if backend.pool not in _POOLS:
         raise ValueError(
             f"{backend.name}: pool must be one of {_POOLS}, not {backend.pool!r}"
         )
     alignment, padding, segment = backend.alignment, backend.padding, backend.segment
+    color = backend.color
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         raise ValueError(
             f"{backend.name}: alignment must be a power of two, not {alignment!r}"
         )
-    for name, value in (("padding", padding), ("segment", segment)):
+    sizes = {"padding": padding, "segment": segment, "color": color}
+    for name, value in sizes.items():
         if not isinstance(value, int) or value < 0:
             raise ValueError(
                 f"{backend.name}: {name} must be a number of bytes, not {value!r}"
             )
-    return _POOLS.index(backend.pool), alignment, padding, segment, backend.poison
+    if color % alignment or (color and backend.pool not in ("best_fit", "first_fit")):
+        raise ValueError(
+            f"{backend.name}: color must be a multiple of the alignment, and the pool "
+            f"'best_fit' or 'first_fit'; color={color}, alignment={alignment}, "
+            f"pool={backend.pool!r}"
+        )
+    pool = _POOLS.index(backend.pool)
+    return pool, alignment, padding, segment, backend.poison, color
 
 
 def register_twin(name: str = "twin", count: int = 2) -> None:

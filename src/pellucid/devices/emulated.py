@@ -80,8 +80,13 @@ class Emulated(Backend):
     def allocate(self, device: int, nbytes: int) -> int:
         block = ctypes.create_string_buffer(nbytes + 64)
         address = -(-ctypes.addressof(block) // 64) * 64
-        self._blocks[address] = block
+        self._blocks[address] = block, nbytes
         return address
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """The first byte of each block in use, and the one behind its last."""
+        sizes = ((at, nbytes) for at, (_, nbytes) in self._blocks.items())
+        return [(at, at + nbytes) for at, nbytes in sizes]
 
     def release(self, device: int, address: int, nbytes: int) -> None:
         del self._blocks[address]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pellucid import _C
+from pellucid.devices.recording import add_launch
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
 from pellucid_compiler.devices.reference import KernelFailed, Launch, Operand
@@ -72,9 +73,11 @@ def receive(
     operands: tuple[tuple[int, str, tuple[int, ...], tuple[int, ...]], ...],
     params: tuple[int, ...],
     stream: int,
+    captured: int,
 ) -> int | None:
     """Passes a launch to the backend; returns the kernel's status, or None if the CPU
-    must run it."""
+    must run it. Where the stream ``captured`` is being captured, the launch is noted
+    instead; -1: none is."""
     kernel = definition(kernel_id)
     if kernel is None:
         _refuse("no definition")
@@ -88,6 +91,9 @@ def receive(
     if launch.form not in backend.forms:
         _refuse(f"{launch.form} is not in forms")
         return None
+    if captured >= 0:
+        add_launch(backend, captured, launch)
+        return 0
     where = f"{backend.name}:{device}"
     try:
         result = backend.launch(launch)

@@ -13,7 +13,8 @@ import shutil
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pellucid.utils._cpp import build, loading
+import pellucid
+from pellucid.utils._cpp import build, cuda, loading
 
 __all__ = [
     "BuildExtension",
@@ -102,6 +103,10 @@ def load(
 ) -> Any:
     """Compiles ``sources`` if necessary, and loads the library.
 
+    Sources in CUDA C++ (``.cu``) run on GPUs by NVRTC, and on the emulator: launches
+    are for tensors of ``cuda`` and ``emu``. docs/gpu-kernels.md says what a GPU
+    compiles of a source.
+
     The result is its module; with ``is_python_module=False`` the ops that it registers
     are in ``torch.ops``, and the result is the library's path. RuntimeError with the
     compiler's first errors if compilation fails.
@@ -110,20 +115,28 @@ def load(
 
         module = load("lltm", ["lltm.cpp"], extra_cflags=["-O2"])
     """
-    _refuse_gpus(with_cuda, with_sycl)
+    _refuse_sycl(with_sycl)
     if is_standalone:
         raise RuntimeError("is_standalone: standalone programs cannot be built here")
     given = [sources] if isinstance(sources, str) else list(sources)
     includes = extra_include_paths or []
+    includes = [includes] if isinstance(includes, str) else list(includes)
+    folder = build.build_folder(name, build_directory, verbose)
+    options = [*(extra_cuda_cflags or []), *(f"-I{path}" for path in includes)]
+    options.append(f"-DTORCH_EXTENSION_NAME={name}")
+    plain, objects = cuda.objects_of(given, folder, options)
     path = build.built(
         name,
-        given,
-        build.build_folder(name, build_directory, verbose),
-        list(extra_cflags or []),
-        list(extra_ldflags or []),
-        [includes] if isinstance(includes, str) else list(includes),
+        plain,
+        folder,
+        [*(extra_cflags or []), *(["-DWITH_CUDA"] if objects else [])],
+        [*objects, *(extra_ldflags or [])],
+        includes,
         verbose,
     )
+    if objects:
+        kernels = [source for source in given if source not in plain]
+        pellucid.cuda._take_launches(str(path), kernels, options)
     if is_python_module:
         return loading.import_module(name, str(path))
     loading.load_library(str(path))
@@ -151,14 +164,15 @@ def load_inline(
     no_implicit_headers: bool = False,
 ) -> Any:
     """``load`` for sources as strings; ``functions`` are the exported functions, by
-    name, or by name and documentation.
+    name, or by name and documentation. ``cuda_sources`` are a file of their own: a
+    function that it defines is declared in ``cpp_sources``.
 
     Example::
 
         module = load_inline("m", "at::Tensor f(at::Tensor x) { return x.sin(); }",
                              functions="f")
     """
-    _refuse_gpus(with_cuda or bool(cuda_sources), with_sycl or bool(sycl_sources))
+    _refuse_sycl(with_sycl or bool(sycl_sources))
     parts = [cpp_sources] if isinstance(cpp_sources, str) else list(cpp_sources)
     if not no_implicit_headers:
         parts.insert(0, "#include <torch/extension.h>")
@@ -167,10 +181,17 @@ def load_inline(
     folder = build.build_folder(name, build_directory, verbose)
     source = folder / "main.cpp"
     source.write_text("\n".join(parts) + "\n")
+    sources = [str(source)]
+    if cuda_sources:
+        kernels = folder / "cuda.cu"
+        given = [cuda_sources] if isinstance(cuda_sources, str) else list(cuda_sources)
+        kernels.write_text("\n".join(given) + "\n")
+        sources.append(str(kernels))
     return load(
         name,
-        [str(source)],
+        sources,
         extra_cflags,
+        extra_cuda_cflags,
         extra_ldflags=extra_ldflags,
         extra_include_paths=extra_include_paths,
         build_directory=str(folder),
@@ -188,11 +209,11 @@ def _bindings(functions: str | Sequence[str] | dict[str, str]) -> str:
     return "\n".join(("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {", *lines, "}"))
 
 
-def _refuse_gpus(with_cuda: bool | None, with_sycl: bool | None) -> None:
-    if with_cuda or with_sycl:
+def _refuse_sycl(with_sycl: bool | None) -> None:
+    if with_sycl:
         raise OSError(
-            "CUDA_HOME environment variable is not set: Pellucid compiles C++ alone, "
-            "for the CPU. Leave CUDA and SYCL sources out"
+            "SYCL_HOME environment variable is not set: Pellucid compiles C++ and CUDA "
+            "C++. Leave SYCL sources out"
         )
 
 
@@ -213,13 +234,17 @@ def CppExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -
 
 
 def CUDAExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -> Any:
-    """OSError: there is no CUDA to compile for."""
-    _refuse_gpus(True, None)
+    """OSError: setuptools builds C++ alone; CUDA C++ is compiled when it is loaded."""
+    raise OSError(
+        "CUDA_HOME environment variable is not set: extensions that setuptools builds "
+        "are C++ alone. Compile CUDA C++ when the program runs, by "
+        "torch.utils.cpp_extension.load"
+    )
 
 
 def SyclExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -> Any:
     """OSError: there is no SYCL to compile for."""
-    _refuse_gpus(None, True)
+    _refuse_sycl(True)
 
 
 def _build_extension() -> type:

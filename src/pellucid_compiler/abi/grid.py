@@ -34,6 +34,19 @@ MACHINE: Final = (
         "called before an access",
     ),
     Member("shared", "char* shared", "the block's shared memory"),
+    # The next ones are used by CUDA C++ (include/pellucid/cuda).
+    Member(
+        "gather",
+        f"void (*gather)({_SELF}, uint64_t word, uint32_t lanes, bool orders, "
+        "uint64_t* words)",
+        "the words of `lanes`, which all call it; `orders` accesses of shared memory",
+    ),
+    Member(
+        "update",
+        f"void (*update)({_SELF}, char* address, int64_t nbytes)",
+        "called before an atomic in shared memory",
+    ),
+    Member("fail", f"void (*fail)({_SELF}, const char* what)", "ends the run"),
 )
 OFFSETS: Final = {member.name: 8 * place for place, member in enumerate(MACHINE)}
 WARP: Final = 32

@@ -61,7 +61,8 @@ def headers() -> dict[str, str]:
         "plan/items.h": _items(),
         "plan/requests.h": _requests(),
         "record/group_records.h": _group_records(),
-        "device/grid_machine.h": _grid_machine(),
+        "device/grid_machine.h": _grid_machine([]),
+        EXTENSION_MACHINE: _grid_machine(_access_codes()),
     }
 
 
@@ -515,8 +516,19 @@ def _written_struct(record: type) -> Iterator[str]:
 # ------------------------------------------------------------------------------- grid
 
 
-def _grid_machine() -> str:
+EXTENSION_MACHINE = "../src/pellucid/include/pellucid/cuda/grid_machine.h"
+"""For CUDA C++ of users, which does not include the runtime's headers."""
+
+
+def _access_codes() -> list[str]:
+    kinds = codes.GRID_ACCESS
+    pairs = zip(kinds.symbols, range(len(kinds.symbols)), strict=True)
+    return [f"constexpr int64_t k{symbol} = {code};" for symbol, code in pairs]
+
+
+def _grid_machine(constants: list[str]) -> str:
     body = [
+        *constants,
         f"constexpr int64_t kWarp = {grid.WARP};  // threads that exchange words",
         "// What an emulated kernel receives besides its arguments.",
         "struct GridMachine {",

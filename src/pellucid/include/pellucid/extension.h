@@ -17,7 +17,7 @@
 
 namespace pellucid::extension {
 
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 
 struct TensorHandle;     // a tensor of the runtime; only the table's functions look inside
 struct GeneratorHandle;  // a generator of random numbers, likewise
@@ -187,6 +187,8 @@ struct Table {
   uint64_t (*random_word)(GeneratorHandle* generator, int32_t bits);  // of 32 or 64 bits
   double (*random_normal)(GeneratorHandle* generator, double mean, double deviation);
   uint64_t (*generator_seed)(GeneratorHandle* generator, const uint64_t* seed);  // sets it unless null; returns it
+  // Since version 5.
+  uint64_t (*address)(TensorHandle* tensor);  // of the first element, on any device
 };
 
 inline const Table*& table() {

@@ -28,6 +28,11 @@ def include_folders() -> list[str]:
     return [str(shipped), str(generated())]
 
 
+def folders() -> list[str]:
+    """The include folders that every build has: PyTorch's headers and Python's."""
+    return [*include_folders(), sysconfig.get_paths()["include"]]
+
+
 def compiler() -> str:
     """The C++ compiler: ``CXX``, else c++, g++ or clang++."""
     given = os.environ.get("CXX")
@@ -80,13 +85,13 @@ def command(
     includes: Sequence[str],
 ) -> list[str]:
     """The compiler's arguments for a library of these sources."""
-    folders = [*includes, *include_folders(), sysconfig.get_paths()["include"]]
+    given = [*includes, *folders()]
     standard = [] if any(flag.startswith("-std=") for flag in cflags) else [STANDARD]
     return [
         *shlex.split(compiler()),
         *(f"-DTORCH_EXTENSION_NAME={name}", "-fPIC", "-shared", "-pipe"),
         *standard,
-        *(f"-I{folder}" for folder in folders),
+        *(f"-I{folder}" for folder in given),
         *cflags,
         *map(str, sources),
         *("-o", str(target)),
@@ -118,12 +123,10 @@ def built(
     in the process. RuntimeError with the compiler's output if compilation fails.
     """
     for path in sources:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(f"the source {path} does not exist")
-        if path.endswith((".cu", ".cuh", ".sycl")):
+        require_file(path)
+        if path.endswith(".sycl"):
             raise RuntimeError(
-                f"{path}: CUDA and SYCL sources cannot be compiled: there is no GPU to "
-                "run them on. Give C++ sources"
+                f"{path}: SYCL sources cannot be compiled. Give C++ or CUDA sources"
             )
     words = command(name, sources, Path("-"), cflags, ldflags, includes)
     known = _contents(sources, [*includes, include_folders()[0]])
@@ -137,12 +140,20 @@ def built(
         print(shlex.join(words))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"Error building extension '{name}': {_first(done.stderr)}")
+        raise RuntimeError(
+            f"Error building extension '{name}': {first_errors(done.stderr)}"
+        )
     os.replace(part, target)
     return target
 
 
-def _first(text: str, lines: int = 8) -> str:
+def require_file(path: str) -> None:
+    """FileNotFoundError for a source that is not there."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"the source {path} does not exist")
+
+
+def first_errors(text: str, lines: int = 8) -> str:
     """The first errors of a compiler's output."""
     wrong = [line for line in text.splitlines() if "error" in line or "Error" in line]
     return "\n".join((wrong or text.splitlines())[:lines])

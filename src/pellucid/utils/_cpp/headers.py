@@ -366,6 +366,11 @@ def generated() -> Path:
     ours = '// PyTorch\'s name of it.\n#pragma once\n#include "pellucid/torch/all.h"\n'
     texts |= {name: ours for name in _HEADERS.split()}
     texts |= {f"ATen/ops/{f.name}.h": ours for f in made}
+    return written(texts)
+
+
+def written(texts: dict[str, str]) -> Path:
+    """A folder of the user's cache with these files, named by what is in them."""
     known = "".join(f"{name}\n{text}" for name, text in texts.items())
     digest = hashlib.sha256(known.encode()).hexdigest()[:16]
     root = os.environ.get("PELLUCID_CACHE") or os.path.expanduser("~/.cache/pellucid")

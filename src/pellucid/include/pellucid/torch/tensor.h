@@ -184,6 +184,9 @@ class Tensor {
   }
 
   void* data_ptr() const {
+#ifdef WITH_CUDA  // kernels take addresses of any device
+    if (!is_cpu()) return reinterpret_cast<void*>(detail::table().address(handle_));
+#endif
     void* address = nullptr;
     if (detail::table().data(handle_, &address)) throw pellucid::extension::Error(detail::table().last_error());
     return address;

@@ -1,0 +1,130 @@
+"""Arguments of kernels in CUDA C++: checked against the parameters, as bytes.
+
+A parameter is four bytes (``include/pellucid/cuda/signature.h``): class and size, and
+those of what it points to.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pellucid as torch
+
+POINTER, _SIGNED, _UNSIGNED, _FLOAT, _BOOL, _HALF, _BFLOAT16 = range(1, 8)
+_NAMES = {
+    (_SIGNED, 1): "char",
+    (_SIGNED, 2): "short",
+    (_SIGNED, 4): "int",
+    (_SIGNED, 8): "long long",
+    (_UNSIGNED, 1): "unsigned char",
+    (_UNSIGNED, 2): "unsigned short",
+    (_UNSIGNED, 4): "unsigned",
+    (_UNSIGNED, 8): "unsigned long long",
+    (_FLOAT, 4): "float",
+    (_FLOAT, 8): "double",
+    (_BOOL, 1): "bool",
+    (_HALF, 2): "__half",
+    (_BFLOAT16, 2): "__nv_bfloat16",
+}
+_LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+
+
+class Parameter(NamedTuple):
+    """What a kernel takes. The element's class is 0 for what may be anything."""
+
+    kind: int
+    nbytes: int
+    element: int
+    element_bytes: int
+
+    def __str__(self) -> str:
+        if self.kind != POINTER:
+            return _NAMES.get((self.kind, self.nbytes), "a structure")
+        pointed = (self.element, self.element_bytes)
+        return f"{_NAMES.get(pointed, 'void')}*"
+
+
+def parameters_of(signature: bytes) -> list[Parameter]:
+    """The parameters, up to the first zero."""
+    padded = signature + bytes(-len(signature) % 4)
+    found = (Parameter(*padded[k : k + 4]) for k in range(0, len(padded), 4))
+    return [p for p in found if p.nbytes]
+
+
+def packed(
+    name: str, parameters: Sequence[Parameter], arguments: Sequence[Any]
+) -> Iterator[bytes]:
+    """The arguments as eight bytes each.
+
+    TypeError for another number of arguments, or one that the parameter is not;
+    ValueError for a tensor that is not contiguous, OverflowError for an int that the
+    parameter cannot hold.
+    """
+    if len(arguments) != len(parameters):
+        takes = ", ".join(map(str, parameters))
+        raise TypeError(
+            f"{name}({takes}) takes {len(parameters)} arguments, {len(arguments)} were "
+            "given"
+        )
+    for place, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
+        where = f"{name}: argument {place}"
+        if isinstance(value, torch.Tensor):
+            made = struct.pack("<Q", _address(where, parameter, value))
+        elif isinstance(value, (int, float)):
+            made = _number(where, parameter, value)
+        else:
+            raise TypeError(f"Unsupported argument type: {type(value)}")
+        yield made.ljust(8, b"\0")
+
+
+def _address(where: str, parameter: Parameter, tensor: torch.Tensor) -> int:
+    if parameter.kind != POINTER:
+        raise TypeError(f"{where} is a tensor, and the parameter is {parameter}")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"{where} is not contiguous: kernels get its first address alone. Give "
+            ".contiguous(), or the tensor that it is a view of"
+        )
+    kind, dtype = _kind_of(tensor.dtype), parameter.element
+    known = kind, tensor.element_size()
+    wanted = dtype, parameter.element_bytes
+    if dtype and kind and known != wanted:
+        raise TypeError(f"{where} is a tensor of {tensor.dtype}, not of {parameter}")
+    return tensor.data_ptr()
+
+
+def _kind_of(dtype: Any) -> int:
+    """The class of a dtype's elements; 0 for what CUDA C++ has no name for."""
+    known = {torch.bool: _BOOL, torch.float16: _HALF, torch.bfloat16: _BFLOAT16}
+    if dtype in known:
+        return known[dtype]
+    if dtype in (torch.float32, torch.float64):
+        return _FLOAT
+    if dtype.is_floating_point or dtype.is_complex or not _is_integer(dtype):
+        return 0
+    return _SIGNED if dtype.is_signed else _UNSIGNED
+
+
+def _is_integer(dtype: Any) -> bool:
+    return str(dtype).rpartition(".")[2].lstrip("u").startswith("int")
+
+
+def _number(where: str, parameter: Parameter, value: float) -> bytes:
+    kind, nbytes = parameter.kind, parameter.nbytes
+    if kind == _FLOAT:
+        return struct.pack("<f" if nbytes == 4 else "<d", value)
+    if kind == _HALF:
+        return struct.pack("<e", value)
+    if kind == _BFLOAT16:
+        held = torch.tensor(float(value), dtype=torch.bfloat16)
+        return struct.pack("<h", held.view(torch.int16).item())
+    if not isinstance(value, int) or not kind:
+        given = type(value).__name__
+        raise TypeError(f"{where} is a {given}, and the parameter is {parameter}")
+    letter = _LETTERS[nbytes] if kind == _SIGNED else _LETTERS[nbytes].upper()
+    try:
+        return struct.pack(f"<{letter}", value)
+    except struct.error:
+        raise OverflowError(f"{where}: {value} does not fit {parameter}") from None
