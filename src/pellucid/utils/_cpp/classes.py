@@ -184,6 +184,12 @@ def in_order(
     return given
 
 
+def define(library: Any, schema: str, tags: list[str]) -> None:
+    """Adds an op with tags of these names."""
+    known = import_module("pellucid").Tag
+    library.define(schema, tags=tuple(getattr(known, tag) for tag in tags))
+
+
 def add_kernel(library: Any, name: str, kernel: Any, key: str) -> None:
     """Registers a kernel; None is one that falls through."""
     library.impl(name, library._FALLTHROUGH if kernel is None else kernel, key)

@@ -56,6 +56,16 @@ using Variable = at::Tensor;
 using variable_list = std::vector<at::Tensor>;
 using tensor_list = variable_list;
 
+template <class... Tensors>
+bool any_variable_requires_grad(const Tensors&... tensors) {
+  return (... || tensors.requires_grad());
+}
+inline bool any_variable_requires_grad(const variable_list& tensors) {
+  for (const at::Tensor& each : tensors)
+    if (each.requires_grad()) return true;
+  return false;
+}
+
 class AutogradContext {
  public:
   std::map<std::string, at::IValue> saved_data;
