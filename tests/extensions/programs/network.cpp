@@ -9,8 +9,8 @@ namespace {
 
 struct BlockImpl : torch::nn::Module {
   BlockImpl(int64_t channels, bool norm)
-      : conv(register_module("conv",
-                             torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3).padding(1).bias(!norm)))),
+      : conv(register_module(
+            "conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3).padding(1).bias(!norm)))),
         scale(register_parameter("scale", torch::ones({channels, 1, 1}))),
         calls(register_buffer("calls", torch::zeros({}, torch::kLong))) {
     if (norm) bn = register_module("bn", torch::nn::BatchNorm2d(channels));
@@ -57,24 +57,27 @@ std::vector<double> train(Net& net, const torch::Tensor& x, const torch::Tensor&
 
 std::vector<torch::Tensor> functional(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& grid) {
   const auto labels = torch::tensor({1, 0});
-  return {F::pad(x, F::PadFuncOptions({1, 2, 0, 1}).mode(torch::kReflect)),
-          F::pad(x, F::PadFuncOptions({1, 1}).mode(torch::kConstant).value(7)),
-          F::conv2d(x, weight, F::Conv2dFuncOptions().stride(2).padding({1, 0}).bias(weight.sum({1, 2, 3}))),
-          F::grid_sample(x, grid,
-                         F::GridSampleFuncOptions().mode(torch::kBilinear).padding_mode(torch::kBorder).align_corners(true)),
-          F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>({3, 7})).mode(torch::kBicubic).align_corners(false)),
-          F::interpolate(x, F::InterpolateFuncOptions().scale_factor(std::vector<double>({0.5, 2.0})).mode(torch::kNearest)),
-          F::max_pool2d(x, F::MaxPool2dFuncOptions(3).stride(2).ceil_mode(true)),
-          F::avg_pool2d(x, F::AvgPool2dFuncOptions({2, 3}).count_include_pad(false).padding(1)),
-          F::unfold(x, F::UnfoldFuncOptions({2, 2}).padding(1).stride(2)),
-          F::normalize(x, F::NormalizeFuncOptions().p(1).dim(-1)),
-          F::layer_norm(x, F::LayerNormFuncOptions({5}).eps(1e-3)),
-          F::leaky_relu(x, F::LeakyReLUFuncOptions().negative_slope(0.2)),
-          F::gelu(x, F::GELUFuncOptions().approximate("tanh")),
-          F::cross_entropy(x.flatten(1), labels, F::CrossEntropyFuncOptions().reduction(torch::kSum)),
-          F::smooth_l1_loss(x, x * 2, F::SmoothL1LossFuncOptions().reduction(torch::kNone)),
-          F::one_hot(labels, 3),
-          F::linear(x, weight.flatten(1).slice(1, 0, 5))};
+  return {
+      F::pad(x, F::PadFuncOptions({1, 2, 0, 1}).mode(torch::kReflect)),
+      F::pad(x, F::PadFuncOptions({1, 1}).mode(torch::kConstant).value(7)),
+      F::conv2d(x, weight, F::Conv2dFuncOptions().stride(2).padding({1, 0}).bias(weight.sum({1, 2, 3}))),
+      F::grid_sample(
+          x, grid, F::GridSampleFuncOptions().mode(torch::kBilinear).padding_mode(torch::kBorder).align_corners(true)),
+      F::interpolate(
+          x, F::InterpolateFuncOptions().size(std::vector<int64_t>({3, 7})).mode(torch::kBicubic).align_corners(false)),
+      F::interpolate(x,
+                     F::InterpolateFuncOptions().scale_factor(std::vector<double>({0.5, 2.0})).mode(torch::kNearest)),
+      F::max_pool2d(x, F::MaxPool2dFuncOptions(3).stride(2).ceil_mode(true)),
+      F::avg_pool2d(x, F::AvgPool2dFuncOptions({2, 3}).count_include_pad(false).padding(1)),
+      F::unfold(x, F::UnfoldFuncOptions({2, 2}).padding(1).stride(2)),
+      F::normalize(x, F::NormalizeFuncOptions().p(1).dim(-1)),
+      F::layer_norm(x, F::LayerNormFuncOptions({5}).eps(1e-3)),
+      F::leaky_relu(x, F::LeakyReLUFuncOptions().negative_slope(0.2)),
+      F::gelu(x, F::GELUFuncOptions().approximate("tanh")),
+      F::cross_entropy(x.flatten(1), labels, F::CrossEntropyFuncOptions().reduction(torch::kSum)),
+      F::smooth_l1_loss(x, x * 2, F::SmoothL1LossFuncOptions().reduction(torch::kNone)),
+      F::one_hot(labels, 3),
+      F::linear(x, weight.flatten(1).slice(1, 0, 5))};
 }
 
 std::string names(Net& net) {

@@ -134,6 +134,7 @@ _HEADERS = {
     "iterator": "ATen/TensorIterator.h ATen/native/TensorIterator.h",
     "loops": "ATen/native/cpu/Loops.h",
     "array": "pybind11/numpy.h",
+    "bind": "pybind11/stl_bind.h",
 }
 # Headers of CUDA, which say what to do when a source for the CPU includes them.
 _CUDA_HEADERS = """
@@ -379,8 +380,7 @@ def _switch(kind: str, name: str, cases: dict[str, str]) -> list[str]:
 
 def _forwarding(ours: str) -> str:
     return (
-        "// PyTorch's name of it.\n#pragma once\n"
-        f'#include "pellucid/torch/{ours}.h"\n'
+        f'// PyTorch\'s name of it.\n#pragma once\n#include "pellucid/torch/{ours}.h"\n'
     )
 
 

@@ -1,4 +1,4 @@
-// py::array and py::array_t: NumPy arrays as arguments and results of C++, and py::buffer. Included by pybind11/numpy.h.
+// py::array and py::array_t: NumPy arrays as arguments and results of C++; py::buffer. Included by pybind11/numpy.h.
 //
 // NumPy is called through Python: nothing of it is needed to compile. An array_t argument converts what it is given, if
 // it must (`forcecast`, the default), to an array of its dtype and order.
@@ -128,7 +128,9 @@ class dtype : public object {
   static dtype of() {
     return dtype(detail::numpy_name<T>());
   }
-  static bool fits(PyObject* given) { return PyObject_IsInstance(given, object(detail::numpy().attr("dtype")).ptr()) == 1; }
+  static bool fits(PyObject* given) {
+    return PyObject_IsInstance(given, object(detail::numpy().attr("dtype")).ptr()) == 1;
+  }
   ssize_t itemsize() const { return object(attr("itemsize")).cast<ssize_t>(); }
   char kind() const { return object(attr("kind")).cast<std::string>()[0]; }
   bool equal(const object& other) const { return PyObject_RichCompareBool(object_, other.ptr(), Py_EQ) == 1; }
@@ -152,7 +154,9 @@ class array : public buffer {
   array(const detail::Sizes& shape, const T* data, handle base = {})
       : array(pybind11::dtype::of<T>(), shape, data, base) {}
 
-  static bool fits(PyObject* given) { return PyObject_IsInstance(given, object(detail::numpy().attr("ndarray")).ptr()) == 1; }
+  static bool fits(PyObject* given) {
+    return PyObject_IsInstance(given, object(detail::numpy().attr("ndarray")).ptr()) == 1;
+  }
   pybind11::dtype dtype() const { return pybind11::dtype(object(attr("dtype"))); }
   ssize_t ndim() const { return object(attr("ndim")).cast<ssize_t>(); }
   ssize_t size() const { return object(attr("size")).cast<ssize_t>(); }

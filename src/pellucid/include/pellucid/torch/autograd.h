@@ -6,7 +6,7 @@
 #include <map>
 #include <typeinfo>
 
-#include "pellucid/torch/containers.h"
+#include "pellucid/torch/functions.h"
 
 namespace at {
 
@@ -171,8 +171,9 @@ struct Function {
                   " returned an incorrect number of gradients (expected ", num_results, ", got ", found.size(), ")");
       for (size_t k = 0; k < num_results; ++k) results[k] = found[k].leak();
       return 0;
-    } catch (const std::exception& error) {
-      PyOS_snprintf(message, capacity, "%s", error.what());
+    } catch (...) {
+      at::detail::raise_current();
+      PyOS_snprintf(message, capacity, "%s failed", name());
       return -1;
     }
   }

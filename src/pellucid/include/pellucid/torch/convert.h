@@ -254,8 +254,7 @@ struct Convert<std::tuple<T...>> {
     const Owned list = owned(PySequence_Tuple(given));
     TORCH_CHECK_TYPE(PyTuple_GET_SIZE(list.get()) == sizeof...(T), "expected ", sizeof...(T), " elements, not ",
                      PyTuple_GET_SIZE(list.get()));
-    Py_ssize_t k = 0;
-    return std::tuple<T...>{Convert<T>::from(PyTuple_GET_ITEM(list.get(), k++))...};
+    return from_each(list.get(), std::index_sequence_for<T...>());
   }
   static PyObject* to(const std::tuple<T...>& values) {
     Owned tuple = owned(PyTuple_New(sizeof...(T)));
@@ -266,6 +265,13 @@ struct Convert<std::tuple<T...>> {
     };
     std::apply([&](const auto&... each) { (put(each), ...); }, values);
     return tuple.release();
+  }
+
+ private:
+  template <size_t... I>
+  static std::tuple<T...> from_each(PyObject* list, std::index_sequence<I...>) {
+    static_cast<void>(list);
+    return std::tuple<T...>{Convert<T>::from(PyTuple_GET_ITEM(list, static_cast<Py_ssize_t>(I)))...};
   }
 };
 

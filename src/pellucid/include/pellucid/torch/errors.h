@@ -41,7 +41,7 @@ namespace detail {
 template <class... Parts>
 std::string text(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << parts);
+  static_cast<void>((out << ... << parts));
   return out.str();
 }
 
@@ -75,13 +75,13 @@ std::string str(const Parts&... parts) {
   return detail::text(parts...);
 }
 
-#define PELLUCID_CHECK(kind, condition, ...)                                                    \
-  do {                                                                                          \
-    if (!(condition))                                                                           \
-      throw ::c10::kind(::c10::detail::text(__VA_ARGS__).empty()                                \
-                            ? std::string("Expected " #condition " to be true, but got false.") \
-                            : ::c10::detail::text(__VA_ARGS__));                                \
-  } while (false)
+// An if statement: callers leave the semicolon out.
+#define PELLUCID_CHECK(kind, condition, ...)                                                  \
+  if (!(condition)) {                                                                         \
+    throw ::c10::kind(::c10::detail::text(__VA_ARGS__).empty()                                \
+                          ? std::string("Expected " #condition " to be true, but got false.") \
+                          : ::c10::detail::text(__VA_ARGS__));                                \
+  }
 #define TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)
 #define STD_TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)
 #define TORCH_CHECK_INDEX(condition, ...) PELLUCID_CHECK(IndexError, condition, __VA_ARGS__)

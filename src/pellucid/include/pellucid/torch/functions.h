@@ -56,9 +56,9 @@ inline void raise_current() {
     PyErr_SetString(PyExc_ValueError, error.what());
   } catch (const std::range_error& error) {
     PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  } catch (...) { PyErr_SetString(PyExc_RuntimeError, "a C++ exception that is not a std::exception"); }
+  } catch (const std::exception& error) { PyErr_SetString(PyExc_RuntimeError, error.what()); } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "a C++ exception that is not a std::exception");
+  }
 }
 
 template <class Body>

@@ -44,7 +44,9 @@ class CppFunction {
  public:
   using BoxedKernel = void(const c10::OperatorHandle&, jit::Stack*);
   using BoxedKernelWithKeys = void(const c10::OperatorHandle&, c10::DispatchKeySet, jit::Stack*);
-  template <class Function, std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction> && !std::is_enum_v<Function>, int> = 0>
+  template <
+      class Function,
+      std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction> && !std::is_enum_v<Function>, int> = 0>
   CppFunction(Function function) : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
   static CppFunction makeFallthrough() { return CppFunction(); }
   template <BoxedKernel* kernel>
@@ -57,7 +59,8 @@ class CppFunction {
   }
   bool is_fallthrough() const { return !body_ && !boxed_; }
   bool is_boxed() const { return boxed_ != nullptr; }
-  std::string schema() const { return schema_(); }
+  // What its types say; nothing for a boxed kernel.
+  std::string schema() const { return schema_ ? schema_() : ""; }
   const std::string& key() const { return key_; }
   CppFunction&& at_key(const char* key) && {
     key_ = key;
@@ -239,7 +242,7 @@ class Library {
   Library& add(const std::string& name, const CppFunction& function, const char* key) {
     if (!function.key().empty()) key = function.key().c_str();
     PyObject* const kernel = function.is_fallthrough() ? Py_None : function.function(space_ + "::" + name);
-    at::detail::call_helper("add_kernel", "(OsOs)", library_, name.c_str(), kernel, key);
+    at::detail::call_helper("add_kernel", "(OsOss)", library_, name.c_str(), kernel, key, function.schema().c_str());
     return *this;
   }
 

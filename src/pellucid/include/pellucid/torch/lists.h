@@ -28,7 +28,14 @@ class ArrayRef {
   ArrayRef(const std::vector<T>& list) : data_(list.data()), size_(list.size()) {}
   template <size_t N>
   constexpr ArrayRef(const std::array<T, N>& list) : data_(list.data()), size_(N) {}
+#if defined(__GNUC__) && !defined(__clang__)  // a list as an argument lives until the call's end
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
+#endif
   constexpr ArrayRef(const std::initializer_list<T>& list) : data_(list.begin()), size_(list.size()) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }

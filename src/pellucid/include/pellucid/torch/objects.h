@@ -200,6 +200,12 @@ class args : public tuple {
 class dict : public object {
  public:
   dict() : object(steal(PyDict_New())) {}
+  // dict("a"_a = 1, "b"_a = 2)
+  template <class... Named, class = std::void_t<decltype(std::declval<const Named&>().parameter)...>,
+            std::enable_if_t<sizeof...(Named) != 0, int> = 0>
+  explicit dict(const Named&... named) : dict() {
+    ((operator[](named.parameter.name) = handle(named.parameter.value)), ...);
+  }
   PELLUCID_OBJECT(dict, PyDict_Check, PyDict_Copy)
   size_t size() const { return static_cast<size_t>(PyDict_Size(object_)); }
   bool empty() const { return size() == 0; }

@@ -55,7 +55,6 @@ inline void print_matrix(std::ostream& out, const double* values, int64_t rows, 
   const NumberFormat format(values, rows * columns);
   const std::string margin(static_cast<size_t>(indent), ' ');
   const int64_t per_line = std::max<int64_t>((line - indent) / (format.width + 1), 1);
-  out << margin;
   for (int64_t first = 0; first < columns; first += per_line) {
     const int64_t last = std::min(first + per_line, columns);
     if (per_line < columns) {

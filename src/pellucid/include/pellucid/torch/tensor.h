@@ -19,39 +19,44 @@ struct RestrictPtrTraits {
 };
 
 // The elements of a tensor that outlives it.
-template <class T, size_t N>
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
 class TensorAccessor {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+  using PtrType = typename Traits<T>::PtrType;
+  TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  int64_t size(int64_t dim) const { return sizes_[dim]; }
-  int64_t stride(int64_t dim) const { return strides_[dim]; }
-  T* data() const { return data_; }
-  decltype(auto) operator[](int64_t k) const {
+  Index size(Index dim) const { return sizes_[dim]; }
+  Index stride(Index dim) const { return strides_[dim]; }
+  ArrayRef<Index> sizes() const { return {sizes_, N}; }
+  ArrayRef<Index> strides() const { return {strides_, N}; }
+  PtrType data() const { return data_; }
+  decltype(auto) operator[](Index k) const {
     if constexpr (N == 1) return static_cast<T&>(data_[k * strides_[0]]);
-    else return TensorAccessor<T, N - 1>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
+    else return TensorAccessor<T, N - 1, Traits, Index>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
   }
 
  private:
-  T* data_;
-  const int64_t *sizes_, *strides_;
+  PtrType data_;
+  const Index *sizes_, *strides_;
 };
 
 // The same with sizes of its own and indices of type `Index`, to be passed by value.
 template <class T, size_t N, template <class> class Traits, class Index>
 class GenericPackedTensorAccessor {
  public:
-  GenericPackedTensorAccessor(T* data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
-    for (size_t d = 0; d < N; ++d) sizes_[d] = sizes[d], strides_[d] = strides[d];
+  using PtrType = typename Traits<T>::PtrType;
+  GenericPackedTensorAccessor(PtrType data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
+    for (size_t d = 0; d < N; ++d)
+      sizes_[d] = static_cast<Index>(sizes[d]), strides_[d] = static_cast<Index>(strides[d]);
   }
-  Index size(int64_t dim) const { return static_cast<Index>(sizes_[dim]); }
-  Index stride(int64_t dim) const { return static_cast<Index>(strides_[dim]); }
-  T* data() const { return data_; }
-  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N>(data_, sizes_, strides_)[k]; }
+  Index size(Index dim) const { return sizes_[dim]; }
+  Index stride(Index dim) const { return strides_[dim]; }
+  PtrType data() const { return data_; }
+  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[k]; }
 
  private:
-  typename Traits<T>::PtrType data_;
-  int64_t sizes_[N], strides_[N];
+  PtrType data_;
+  Index sizes_[N], strides_[N];
 };
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
@@ -120,10 +125,15 @@ class Tensor {
     if (handle_) detail::table().retain(handle_);
   }
   Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept {
+  // A name refers to another tensor; `x[0] = y` and `x.select(0, 1) = 2` write.
+  Tensor& operator=(const Tensor& other) & { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) & noexcept {
     std::swap(handle_, other.handle_);
     return *this;
   }
+  Tensor& operator=(const Tensor& other) && { return copy_(other); }
+  Tensor& operator=(Tensor&& other) && { return copy_(other); }
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }
   ~Tensor() {
     if (handle_) detail::table().release(handle_);
   }

@@ -94,10 +94,18 @@ class SymInt {
 };
 using SymIntArrayRef = ArrayRef<int64_t>;
 
-enum class DeviceType : int8_t { CPU = 0, CUDA = 1, XPU = 12, MPS = 13, Meta = 14, PrivateUse1 = 20 };
+enum class DeviceType : int8_t {
+  CPU = 0,
+  CUDA = 1,
+  XPU = 12,
+  MPS = 13,
+  Meta = 14,
+  PrivateUse1 = 20,
+  COMPILE_TIME_MAX_DEVICE_TYPES = 22
+};
 using DeviceIndex = int8_t;
 constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kMeta = DeviceType::Meta,
-                     kPrivateUse1 = DeviceType::PrivateUse1;
+                     kPrivateUse1 = DeviceType::PrivateUse1, kXPU = DeviceType::XPU, kMPS = DeviceType::MPS;
 
 inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
   switch (type) {
@@ -106,7 +114,7 @@ inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
     case DeviceType::XPU: return out << "xpu";
     case DeviceType::MPS: return out << "mps";
     case DeviceType::Meta: return out << "meta";
-    case DeviceType::PrivateUse1: break;
+    default: break;
   }
   return out << "privateuseone";
 }
@@ -132,7 +140,8 @@ inline std::ostream& operator<<(std::ostream& out, const Device& device) {
   return device.has_index() ? out << ':' << device.index() : out;
 }
 
-inline const char* DeviceTypeName(DeviceType type) {
+inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
+  if (lower_case) return detail::text(type);
   constexpr const char* names[] = {"CPU", "CUDA", "XPU", "MPS", "META", "PRIVATEUSEONE"};
   constexpr DeviceType types[] = {DeviceType::CPU, DeviceType::CUDA, DeviceType::XPU,
                                   DeviceType::MPS, DeviceType::Meta, DeviceType::PrivateUse1};
