@@ -113,6 +113,7 @@ struct ExtensionNode final : Node {
     const int status = backward.run(backward.state, given.data(), given.size(), grads.data(), grads.size(),
                                     results.data(), results.size(), needed.begin(), message, sizeof message);
     for (size_t i = 0; i < results.size(); ++i) grads_out[i] = Tensor::adopt(tensor_of_handle(results[i]));
+    if (status && PyErr_Occurred()) raise_python();  // an error with a type of its own
     if (status) raise(ErrorKind::Runtime, "%s", message);
   }
 

@@ -79,7 +79,7 @@ struct Facts {
 
 // What a recorded function calls when gradients reach it. Gradients of outputs arrive as tensors, zeros
 // where none did (null unless `materialize`); `needed` says which inputs take a gradient; `results` takes
-// one counted handle or null per input. Returns 0, or -1 with the error in `message`.
+// one counted handle or null per input. Returns 0, or -1 with a Python exception set or the error in `message`.
 struct Backward {
   const char* name;  // of its node: "CubeBackward"
   void* state;

@@ -5,6 +5,7 @@ Called by ``include/pellucid/torch/classes.h``, which adds members to them.
 
 from __future__ import annotations
 
+import re
 from functools import partialmethod
 from importlib import import_module
 from types import ModuleType
@@ -135,6 +136,8 @@ classes = offered.value(Classes(f"{__name__}.classes"))
 
 # ------------------------------------------------------ ops and boxed kernels
 
+_PLAIN_TYPES = frozenset(("Tensor", "int", "float", "bool", "str", "Scalar"))
+
 
 def op_schema(name: str) -> tuple[str, str, list[tuple[str, str]]]:
     """Name, overload and arguments (names and types) of an op; RuntimeError without
@@ -184,9 +187,48 @@ def in_order(
     return given
 
 
-def add_kernel(library: Any, name: str, kernel: Any, key: str) -> None:
-    """Registers a kernel; None is one that falls through."""
+def define(library: Any, schema: str, tags: list[str]) -> None:
+    """Adds an op with tags of these names."""
+    known = import_module("pellucid").Tag
+    library.define(schema, tags=tuple(getattr(known, tag) for tag in tags))
+
+
+def add_kernel(library: Any, name: str, kernel: Any, key: str, inferred: str) -> None:
+    """Registers a kernel; None is one that falls through.
+
+    RuntimeError if the op is defined and its schema is not the ``inferred`` one.
+    """
+    full_name = f"{library.ns}::{name}"
+    if inferred and is_op(full_name):
+        _check_kernel(full_name, inferred)
     library.impl(name, library._FALLTHROUGH if kernel is None else kernel, key)
+
+
+def _check_kernel(name: str, inferred: str) -> None:
+    """Compares the types of a C++ function with the schema of its op."""
+    _, _, _, declared, returns, _ = _C._op_schema(name)
+    given, _, result = inferred.rpartition(" -> ")
+    types = [_plain(text) for text in re.findall(r"([^ (][^_]*?) _\d+", given)]
+    wanted = [_plain(row[1]) for row in declared]
+    count = result.count(",") + 1 if result.startswith("(") else 1
+    differs = any(
+        a != b and {a.rstrip("[]"), b.rstrip("[]")} <= _PLAIN_TYPES
+        for a, b in zip(types, wanted, strict=False)
+    )
+    if len(types) != len(wanted) or differs or (result != "()") * count != len(returns):
+        raise RuntimeError(
+            f"{name}: the C++ kernel has other types than the op's schema\n"
+            f"the function is {inferred}\nthe op takes ({', '.join(wanted)}) and "
+            f"returns {len(returns)} values\nchange the function or the schema"
+        )
+
+
+def _plain(text: str) -> str:
+    """A schema's type without aliases, sizes and optionality."""
+    plain = re.sub(r"\(.*?\)|\?|\d", "", text).strip(" ,")
+    for word in ("SymInt", "ScalarType", "Layout", "MemoryFormat"):
+        plain = plain.replace(word, "int")
+    return plain
 
 
 def add_fallback(library: Any, kernel: Any, key: str) -> None:

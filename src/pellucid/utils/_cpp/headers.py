@@ -87,33 +87,60 @@ _PRINTED = {
     "double": "double",
     "bool": "bool",
 }
-# PyTorch's headers that extensions include: each is all of ours.
-_HEADERS = """
-    ATen/ATen.h ATen/AccumulateType.h ATen/CPUGeneratorImpl.h ATen/Context.h
-    ATen/Device.h ATen/Dispatch.h ATen/Dispatch_v2.h ATen/Functions.h
-    ATen/Generator.h ATen/NativeFunctions.h ATen/OpMathType.h ATen/Operators.h
-    ATen/Parallel.h ATen/ScalarOps.h ATen/Tensor.h ATen/TensorIndexing.h
-    ATen/TensorUtils.h ATen/autocast_mode.h ATen/core/ATen_fwd.h ATen/core/Dict.h
-    ATen/core/DistributionsHelper.h ATen/core/Generator.h ATen/core/List.h
-    ATen/core/Scalar.h ATen/core/Tensor.h ATen/core/TensorAccessor.h
-    ATen/core/TensorBase.h ATen/core/dispatch/Dispatcher.h ATen/core/ivalue.h
-    ATen/core/op_registration/op_registration.h ATen/core/stack.h
-    c10/core/CPUAllocator.h c10/core/Device.h c10/core/DeviceType.h
-    c10/core/DispatchKey.h c10/core/GradMode.h c10/core/Layout.h
-    c10/core/MemoryFormat.h c10/core/Scalar.h c10/core/ScalarType.h
-    c10/core/SymInt.h c10/core/TensorOptions.h c10/core/impl/LocalDispatchKeySet.h
-    c10/macros/Macros.h c10/util/ArrayRef.h c10/util/BFloat16.h c10/util/Exception.h
-    c10/util/Half.h c10/util/Logging.h c10/util/Optional.h c10/util/complex.h
-    c10/util/intrusive_ptr.h c10/util/irange.h c10/util/string_view.h
-    pybind11/cast.h pybind11/functional.h pybind11/pybind11.h pybind11/pytypes.h
-    pybind11/stl.h torch/all.h torch/autograd.h
-    torch/csrc/api/include/torch/version.h torch/csrc/autograd/custom_function.h
-    torch/csrc/autograd/variable.h torch/csrc/stable/library.h
-    torch/csrc/stable/ops.h torch/csrc/stable/tensor.h torch/csrc/utils/pybind.h
-    torch/custom_class.h torch/extension.h torch/headeronly/core/ScalarType.h
-    torch/headeronly/macros/Macros.h torch/headeronly/util/Exception.h
-    torch/library.h torch/python.h torch/script.h torch/serialize/tensor.h
-    torch/torch.h torch/types.h
+# PyTorch's headers that extensions include, by ours: most are all of it.
+_HEADERS = {
+    "all": """
+        ATen/ATen.h ATen/AccumulateType.h ATen/CPUGeneratorImpl.h ATen/Config.h
+        ATen/Context.h ATen/Device.h ATen/DeviceGuard.h ATen/Dispatch.h
+        ATen/Dispatch_v2.h ATen/ExpandUtils.h ATen/Functions.h ATen/Generator.h
+        ATen/NativeFunctions.h ATen/NumericUtils.h ATen/OpMathType.h ATen/Operators.h
+        ATen/Parallel.h ATen/ScalarOps.h ATen/Tensor.h ATen/TensorIndexing.h
+        ATen/TensorOptions.h ATen/TensorUtils.h ATen/WrapDimUtils.h
+        ATen/autocast_mode.h ATen/core/ATen_fwd.h ATen/core/Dict.h
+        ATen/core/DistributionsHelper.h ATen/core/Formatting.h ATen/core/Generator.h
+        ATen/core/List.h ATen/core/Reduction.h ATen/core/Scalar.h ATen/core/Tensor.h
+        ATen/core/TensorAccessor.h ATen/core/TensorBase.h
+        ATen/core/dispatch/Dispatcher.h ATen/core/grad_mode.h ATen/core/ivalue.h
+        ATen/core/op_registration/op_registration.h ATen/core/stack.h
+        c10/core/CPUAllocator.h c10/core/Device.h c10/core/DeviceGuard.h
+        c10/core/DeviceType.h c10/core/DispatchKey.h c10/core/DispatchKeySet.h
+        c10/core/GradMode.h c10/core/InferenceMode.h c10/core/Layout.h
+        c10/core/MemoryFormat.h c10/core/Scalar.h c10/core/ScalarType.h
+        c10/core/SymInt.h c10/core/TensorOptions.h
+        c10/core/impl/LocalDispatchKeySet.h c10/macros/Export.h c10/macros/Macros.h
+        c10/util/ArrayRef.h c10/util/BFloat16.h c10/util/Exception.h c10/util/Half.h
+        c10/util/Logging.h c10/util/Optional.h c10/util/OptionalArrayRef.h
+        c10/util/SmallVector.h c10/util/StringUtil.h c10/util/accumulate.h
+        c10/util/complex.h c10/util/intrusive_ptr.h c10/util/irange.h
+        c10/util/string_view.h pybind11/cast.h pybind11/complex.h
+        pybind11/functional.h pybind11/gil.h pybind11/pybind11.h pybind11/pytypes.h
+        pybind11/stl.h torch/all.h torch/autograd.h torch/cuda.h
+        torch/csrc/api/include/torch/version.h torch/csrc/autograd/VariableTypeUtils.h
+        torch/csrc/autograd/autograd.h torch/csrc/autograd/custom_function.h
+        torch/csrc/autograd/function.h torch/csrc/autograd/grad_mode.h
+        torch/csrc/autograd/variable.h torch/csrc/stable/library.h
+        torch/csrc/stable/ops.h torch/csrc/stable/tensor.h torch/csrc/utils/pybind.h
+        torch/custom_class.h torch/headeronly/core/ScalarType.h
+        torch/headeronly/macros/Macros.h torch/headeronly/util/Exception.h
+        torch/library.h torch/python.h torch/script.h torch/serialize.h
+        torch/serialize/tensor.h torch/types.h
+    """,
+    "nn": """
+        torch/extension.h torch/nn.h torch/nn/functional.h torch/nn/module.h
+        torch/nn/modules.h torch/nn/options.h torch/nn/pimpl.h torch/optim.h
+        torch/torch.h
+    """,
+    "vec": "ATen/cpu/vec/functional.h ATen/cpu/vec/vec.h ATen/cpu/vec/vec_base.h",
+    "iterator": "ATen/TensorIterator.h ATen/native/TensorIterator.h",
+    "loops": "ATen/native/cpu/Loops.h",
+    "array": "pybind11/numpy.h",
+    "bind": "pybind11/stl_bind.h",
+}
+# Headers of CUDA, which say what to do when a source for the CPU includes them.
+_CUDA_HEADERS = """
+    ATen/cuda/CUDAContext.h ATen/cuda/CUDAEvent.h ATen/cuda/Exceptions.h
+    c10/cuda/CUDAException.h c10/cuda/CUDAFunctions.h c10/cuda/CUDAGuard.h
+    c10/cuda/CUDAMacros.h c10/cuda/CUDAStream.h
 """
 _CATEGORIES = {"is_floating": FLOATING, "isComplexType": COMPLEX}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -351,6 +378,20 @@ def _switch(kind: str, name: str, cases: dict[str, str]) -> list[str]:
     return [*lines, "    default: return {};", "  }", "}"]
 
 
+def _forwarding(ours: str) -> str:
+    return (
+        f'// PyTorch\'s name of it.\n#pragma once\n#include "pellucid/torch/{ours}.h"\n'
+    )
+
+
+def _refusing(name: str) -> str:
+    return (
+        "// PyTorch's header of CUDA.\n"
+        f'#error "{name}: C++ sources are compiled for the CPU, without CUDA: include '
+        'this under WITH_CUDA, and use c10::DeviceGuard from c10/core/DeviceGuard.h"\n'
+    )
+
+
 @cache
 def generated() -> Path:
     """The folder of the generated headers, named by what is in them."""
@@ -363,9 +404,10 @@ def generated() -> Path:
         "pellucid_methods.h": head + "\n".join(methods) + "\n",
         "pellucid_functions.h": head + "\n".join(free) + "\n",
     }
-    ours = '// PyTorch\'s name of it.\n#pragma once\n#include "pellucid/torch/all.h"\n'
-    texts |= {name: ours for name in _HEADERS.split()}
-    texts |= {f"ATen/ops/{f.name}.h": ours for f in made}
+    for ours, names in _HEADERS.items():
+        texts |= {name: _forwarding(ours) for name in names.split()}
+    texts |= {f"ATen/ops/{f.name}.h": _forwarding("all") for f in made}
+    texts |= {name: _refusing(name) for name in _CUDA_HEADERS.split()}
     return written(texts)
 
 

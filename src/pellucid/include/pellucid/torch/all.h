@@ -2,15 +2,33 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
+#include <cfloat>
+#include <climits>
 #include <cmath>
+#include <deque>
 #include <iostream>
+#include <numeric>
+#include <set>
+#include <unordered_set>
 
 #include "pellucid/torch/dispatch.h"
+#include "pellucid/torch/guards.h"
 #include "pellucid/torch/library.h"
+#include "pellucid/torch/print.h"
 #include "pellucid/torch/random.h"
+#include "pellucid/torch/serialize.h"
 
 namespace at {
 
+inline bool can_cast(ScalarType from, ScalarType to) {
+  const c10::detail::Lock lock;
+  return pybind11::module_::import("pellucid").attr("can_cast")(from, to).cast<bool>();
+}
+inline ScalarType result_type(const Tensor& a, const Tensor& b) {
+  const c10::detail::Lock lock;
+  return pybind11::module_::import("pellucid").attr("result_type")(a, b).cast<ScalarType>();
+}
 inline ScalarType promote_types(ScalarType a, ScalarType b) {
   const c10::detail::Lock lock;
   return pybind11::module_::import("pellucid").attr("promote_types")(a, b).cast<ScalarType>();
@@ -49,8 +67,19 @@ inline variable_list grad(const variable_list& outputs, const variable_list& inp
                           bool create_graph = false, bool allow_unused = false) {
   return at::gradients(outputs, inputs, grad_outputs, retain_graph.value_or(create_graph), create_graph, allow_unused);
 }
-inline void backward(const variable_list& tensors, const variable_list& = {}) {
-  for (const at::Tensor& tensor : tensors) tensor.backward();
+inline void increment_version(const at::Tensor& tensor) {
+  const c10::detail::Lock lock;
+  pybind11::module_::import("pellucid.autograd.graph").attr("increment_version")(tensor);
+}
+inline void backward(const variable_list& tensors, const variable_list& grad_tensors = {},
+                     at::optional<bool> retain_graph = {}, bool create_graph = false,
+                     const variable_list& inputs = {}) {
+  const c10::detail::Lock lock;
+  const pybind11::object run = pybind11::module_::import("pellucid.autograd").attr("backward");
+  const auto given = [](const variable_list& list) {
+    return list.empty() ? pybind11::object(pybind11::none()) : pybind11::cast(list);
+  };
+  run(tensors, given(grad_tensors), retain_graph, create_graph, pybind11::none(), given(inputs));
 }
 
 }  // namespace autograd

@@ -6,7 +6,7 @@
 #include <map>
 #include <typeinfo>
 
-#include "pellucid/torch/containers.h"
+#include "pellucid/torch/functions.h"
 
 namespace at {
 
@@ -55,6 +55,16 @@ namespace torch::autograd {
 using Variable = at::Tensor;
 using variable_list = std::vector<at::Tensor>;
 using tensor_list = variable_list;
+
+template <class... Tensors>
+bool any_variable_requires_grad(const Tensors&... tensors) {
+  return (... || tensors.requires_grad());
+}
+inline bool any_variable_requires_grad(const variable_list& tensors) {
+  for (const at::Tensor& each : tensors)
+    if (each.requires_grad()) return true;
+  return false;
+}
 
 class AutogradContext {
  public:
@@ -161,8 +171,9 @@ struct Function {
                   " returned an incorrect number of gradients (expected ", num_results, ", got ", found.size(), ")");
       for (size_t k = 0; k < num_results; ++k) results[k] = found[k].leak();
       return 0;
-    } catch (const std::exception& error) {
-      PyOS_snprintf(message, capacity, "%s", error.what());
+    } catch (...) {
+      at::detail::raise_current();
+      PyOS_snprintf(message, capacity, "%s failed", name());
       return -1;
     }
   }

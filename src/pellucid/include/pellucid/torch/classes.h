@@ -107,8 +107,8 @@ PyObject* new_instance(Pointer pointer) {
 }
 
 // A class that a library registered, or an enumeration, by value.
-template <class T, class>
-struct Convert {
+template <class T>
+struct ConvertObject {
   static std::string name() { return class_record(typeid(T)).schema_name; }
   static decltype(auto) from(PyObject* given) {
     if constexpr (std::is_enum_v<T>) {
@@ -129,6 +129,8 @@ struct Convert {
     else return new_instance(T(value));
   }
 };
+template <class T, class>
+struct Convert : ConvertObject<T> {};
 template <class T>
 struct Convert<std::shared_ptr<T>> {
   static std::shared_ptr<T> from(PyObject* given) {

@@ -1,173 +1,29 @@
-// TORCH_LIBRARY and TORCH_LIBRARY_IMPL: ops, kernels and classes of a C++ library; calls of ops by their names.
+// TORCH_LIBRARY and TORCH_LIBRARY_IMPL: ops, kernels and classes of a C++ library.
 //
 // A library registers when it is loaded (torch.ops.load_library, an import). What it adds stays for the process, and
 // is what torch.library.Library would add: the kernel is a Python function around the C++ one.
 #pragma once
 
-#include "pellucid/torch/autograd.h"
-#include "pellucid/torch/module.h"
-
-namespace c10 {
-
-// Keys by name, as the runtime has them: the enumerators of PyTorch that libraries name.
-enum class DispatchKey : uint8_t {
-#define PELLUCID_KEYS(key)                                                                                          \
-  key(Undefined) key(CPU) key(CUDA) key(XPU) key(MPS) key(Meta) key(PrivateUse1) key(PrivateUse2) key(PrivateUse3)  \
-      key(QuantizedCPU) key(SparseCPU) key(BackendSelect) key(Python) key(ADInplaceOrView) key(Autograd)            \
-          key(AutogradOther) key(AutogradCPU) key(AutogradCUDA) key(AutogradPrivateUse1) key(Autocast)              \
-              key(AutocastCPU) key(AutocastCUDA) key(FuncTorchBatched) key(CatchAll) key(CompositeImplicitAutograd) \
-                  key(CompositeExplicitAutograd)
-#define PELLUCID_KEY(name) name,
-  PELLUCID_KEYS(PELLUCID_KEY)
-#undef PELLUCID_KEY
-};
-inline const char* toString(DispatchKey key) {
-#define PELLUCID_KEY(name) #name,
-  constexpr const char* names[] = {PELLUCID_KEYS(PELLUCID_KEY)};
-#undef PELLUCID_KEY
-  return names[static_cast<int>(key)];
-}
-inline std::ostream& operator<<(std::ostream& out, DispatchKey key) { return out << toString(key); }
-
-class DispatchKeySet {
- public:
-  DispatchKeySet() = default;
-  DispatchKeySet(DispatchKey key) : bits_(at::detail::table().keys_named(toString(key))) {}
-  uint64_t bits() const { return bits_; }
-
- private:
-  uint64_t bits_ = 0;
-};
-constexpr DispatchKey kAutograd = DispatchKey::Autograd;
-
-namespace impl {
-
-class ExcludeDispatchKeyGuard {
- public:
-  explicit ExcludeDispatchKeyGuard(DispatchKeySet keys) : before_(at::detail::table().exclude(~uint64_t{0})) {
-    at::detail::table().exclude(before_ | keys.bits());
-  }
-  explicit ExcludeDispatchKeyGuard(DispatchKey key) : ExcludeDispatchKeyGuard(DispatchKeySet(key)) {}
-  ~ExcludeDispatchKeyGuard() { at::detail::table().exclude(before_); }
-  ExcludeDispatchKeyGuard(const ExcludeDispatchKeyGuard&) = delete;
-  ExcludeDispatchKeyGuard& operator=(const ExcludeDispatchKeyGuard&) = delete;
-
- private:
-  const uint64_t before_;
-};
-class IncludeDispatchKeyGuard {
- public:
-  explicit IncludeDispatchKeyGuard(DispatchKeySet keys) : before_(at::detail::table().include(0)) {
-    at::detail::table().include(before_ | keys.bits());
-  }
-  explicit IncludeDispatchKeyGuard(DispatchKey key) : IncludeDispatchKeyGuard(DispatchKeySet(key)) {}
-  ~IncludeDispatchKeyGuard() { at::detail::table().include(before_); }
-  IncludeDispatchKeyGuard(const IncludeDispatchKeyGuard&) = delete;
-  IncludeDispatchKeyGuard& operator=(const IncludeDispatchKeyGuard&) = delete;
-
- private:
-  const uint64_t before_;
-};
-
-}  // namespace impl
-
-struct OperatorName {
-  std::string name, overload_name;
-};
-struct Argument {
-  std::string given_name, type_text;  // "Tensor[]"
-  const std::string& name() const { return given_name; }
-};
-struct FunctionSchema {
-  OperatorName given;
-  std::vector<Argument> list;
-  const OperatorName& operator_name() const { return given; }
-  const std::string& name() const { return given.name; }
-  const std::string& overload_name() const { return given.overload_name; }
-  const std::vector<Argument>& arguments() const { return list; }
-};
-
-template <class Signature>
-class TypedOperatorHandle;
-template <class Return, class... Arguments>
-class TypedOperatorHandle<Return(Arguments...)> {
- public:
-  explicit TypedOperatorHandle(std::string name) : name_(std::move(name)) {}
-  Return call(Arguments... arguments) const {
-    return at::detail::call<Return>(name_.c_str(), at::detail::pack(arguments)...);
-  }
-
- private:
-  std::string name_;
-};
-
-class OperatorHandle {
- public:
-  explicit OperatorHandle(std::string name) : name_(std::move(name)) {}
-  template <class Signature>
-  TypedOperatorHandle<Signature> typed() const {
-    return TypedOperatorHandle<Signature>(name_);
-  }
-  const std::string& text() const { return name_; }
-  OperatorName operator_name() const { return schema().given; }
-  FunctionSchema schema() const {
-    const c10::detail::Lock lock;
-    FunctionSchema found;
-    const pybind11::object rows = at::detail::object_from(at::detail::call_helper("op_schema", "(s)", name_.c_str()));
-    found.given = {rows[0].cast<std::string>(), rows[1].cast<std::string>()};
-    for (const pybind11::handle row : pybind11::object(rows[2]))
-      found.list.push_back({row[0].cast<std::string>(), row[1].cast<std::string>()});
-    return found;
-  }
-  // Takes the op's arguments off the stack and puts its results there.
-  void callBoxed(torch::jit::Stack* stack) const {
-    const c10::detail::Lock lock;
-    const size_t count = schema().list.size();
-    TORCH_CHECK(stack->size() >= count, name_, " takes ", count, " arguments; the stack has ", stack->size());
-    const pybind11::list given;
-    for (const IValue& value : torch::jit::last(stack, count)) given.append(value);
-    torch::jit::drop(stack, count);
-    const pybind11::object results =
-        at::detail::object_from(at::detail::call_helper("call_op", "(sO)", name_.c_str(), given.ptr()));
-    for (const pybind11::handle result : results) stack->push_back(result.cast<IValue>());
-  }
-  void callBoxed(torch::jit::Stack& stack) const { callBoxed(&stack); }
-
- private:
-  std::string name_;
-};
-
-class Dispatcher {
- public:
-  static Dispatcher& singleton() {
-    static Dispatcher dispatcher;
-    return dispatcher;
-  }
-  // The error of a name that nothing defines comes with the first call.
-  OperatorHandle findSchemaOrThrow(const char* name, const char* overload) const {
-    return OperatorHandle(*overload ? std::string(name) + "." + overload : name);
-  }
-  optional<OperatorHandle> findSchema(const OperatorName& name) const {
-    const OperatorHandle found = findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
-    const c10::detail::Lock lock;
-    const pybind11::object known =
-        at::detail::object_from(at::detail::call_helper("is_op", "(s)", found.text().c_str()));
-    return known.cast<bool>() ? optional<OperatorHandle>(found) : nullopt;
-  }
-};
-
-}  // namespace c10
+#include "pellucid/torch/dispatcher.h"
 
 namespace at {
 
+#define PELLUCID_TAGS(tag)                                                                                  \
+  tag(core) tag(cudagraph_unsafe) tag(data_dependent_output) tag(dynamic_output_shape) tag(flexible_layout) \
+      tag(generated) tag(inplace_view) tag(maybe_aliasing_or_mutating) tag(needs_contiguous_strides)        \
+          tag(needs_exact_strides) tag(needs_fixed_stride_order) tag(nondeterministic_bitwise)              \
+              tag(nondeterministic_seeded) tag(pointwise) tag(pt2_compliant_tag) tag(reduction) tag(view_copy)
 enum class Tag {
-  pt2_compliant_tag,
-  needs_fixed_stride_order,
-  flexible_layout,
-  nondeterministic_seeded,
-  core,
-  pointwise
+#define PELLUCID_TAG(name) name,
+  PELLUCID_TAGS(PELLUCID_TAG)
+#undef PELLUCID_TAG
 };
+inline const char* toString(Tag tag) {
+#define PELLUCID_TAG(name) #name,
+  constexpr const char* names[] = {PELLUCID_TAGS(PELLUCID_TAG)};
+#undef PELLUCID_TAG
+  return names[static_cast<int>(tag)];
+}
 
 namespace autocast {
 
@@ -188,7 +44,9 @@ class CppFunction {
  public:
   using BoxedKernel = void(const c10::OperatorHandle&, jit::Stack*);
   using BoxedKernelWithKeys = void(const c10::OperatorHandle&, c10::DispatchKeySet, jit::Stack*);
-  template <class Function, std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction>, int> = 0>
+  template <
+      class Function,
+      std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction> && !std::is_enum_v<Function>, int> = 0>
   CppFunction(Function function) : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
   static CppFunction makeFallthrough() { return CppFunction(); }
   template <BoxedKernel* kernel>
@@ -201,7 +59,8 @@ class CppFunction {
   }
   bool is_fallthrough() const { return !body_ && !boxed_; }
   bool is_boxed() const { return boxed_ != nullptr; }
-  std::string schema() const { return schema_(); }
+  // What its types say; nothing for a boxed kernel.
+  std::string schema() const { return schema_ ? schema_() : ""; }
   const std::string& key() const { return key_; }
   CppFunction&& at_key(const char* key) && {
     key_ = key;
@@ -338,18 +197,21 @@ class Library {
   }
 
   // A schema, or a schema or name with the kernel of all devices.
-  Library& def(const std::string& schema, std::initializer_list<at::Tag> = {}) {
-    at::detail::owned(PyObject_CallMethod(library_, "define", "s", without_space(schema).c_str()));
+  Library& def(const std::string& schema, const std::vector<at::Tag>& tags = {}) {
+    const pybind11::list names;
+    for (const at::Tag tag : tags) names.append(std::string(toString(tag)));
+    at::detail::object_from(
+        at::detail::call_helper("define", "(OsO)", library_, without_space(schema).c_str(), names.ptr()));
     return *this;
   }
-  Library& def(const std::string& schema, CppFunction function) {
+  Library& def(const std::string& schema, CppFunction function, const std::vector<at::Tag>& tags = {}) {
     const std::string text = without_space(schema), name = text.substr(0, text.find('('));
-    def(name == text ? name + function.schema() : text);
+    def(name == text ? name + function.schema() : text, tags);
     return add(name, function, "CompositeImplicitAutograd");
   }
-  template <class Function>
-  Library& def(const std::string& schema, Function function) {
-    return def(schema, CppFunction(std::move(function)));
+  template <class Function, std::enable_if_t<!std::is_convertible_v<Function, std::vector<at::Tag>>, int> = 0>
+  Library& def(const std::string& schema, Function function, const std::vector<at::Tag>& tags = {}) {
+    return def(schema, CppFunction(std::move(function)), tags);
   }
   Library& impl(const std::string& name, CppFunction function) {
     return add(without_space(name), function, key_.c_str());
@@ -380,7 +242,7 @@ class Library {
   Library& add(const std::string& name, const CppFunction& function, const char* key) {
     if (!function.key().empty()) key = function.key().c_str();
     PyObject* const kernel = function.is_fallthrough() ? Py_None : function.function(space_ + "::" + name);
-    at::detail::call_helper("add_kernel", "(OsOs)", library_, name.c_str(), kernel, key);
+    at::detail::call_helper("add_kernel", "(OsOss)", library_, name.c_str(), kernel, key, function.schema().c_str());
     return *this;
   }
 
@@ -426,8 +288,6 @@ struct Registration {
 }  // namespace detail
 }  // namespace torch
 
-#define PELLUCID_JOIN_(a, b) a##b
-#define PELLUCID_JOIN(a, b) PELLUCID_JOIN_(a, b)
 #define PELLUCID_LIBRARY_(space, kind, key, m, id)                                    \
   static void PELLUCID_JOIN(pellucid_fill_, id)(torch::Library&);                     \
   static const torch::detail::Registration PELLUCID_JOIN(pellucid_registration_, id)( \

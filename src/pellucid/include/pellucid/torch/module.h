@@ -20,7 +20,32 @@ enum class return_value_policy { automatic, copy, move, reference, reference_int
 template <size_t nurse, size_t patient>
 struct keep_alive {};
 struct dynamic_attr {};
-struct module_local {};
+struct module_local {
+  explicit module_local(bool = true) {}
+};
+struct is_operator {};
+struct const_t {};
+constexpr const_t const_{};
+template <class... Arguments>
+struct overload_cast_t {
+  template <class Return>
+  constexpr auto operator()(Return (*function)(Arguments...)) const {
+    return function;
+  }
+  template <class Return, class Class>
+  constexpr auto operator()(Return (Class::*function)(Arguments...), int = 0) const {
+    return function;
+  }
+  template <class Return, class Class>
+  constexpr auto operator()(Return (Class::*function)(Arguments...) const, const_t) const {
+    return function;
+  }
+};
+template <class... Arguments>
+constexpr overload_cast_t<Arguments...> overload_cast{};
+inline namespace literals {
+inline arg operator""_a(const char* name, size_t) { return arg(name); }
+}  // namespace literals
 
 namespace detail {
 
@@ -238,8 +263,6 @@ inline PyObject* make_module(PyModuleDef* definition, void (*fill)(module_&)) {
 
 namespace py = pybind11;
 
-#define PELLUCID_TEXT_(name) #name
-#define PELLUCID_TEXT(name) PELLUCID_TEXT_(name)
 #define PELLUCID_MODULE_(name, m)                                                                \
   static void pellucid_fill_##name(pybind11::module_&);                                          \
   extern "C" __attribute__((visibility("default"))) PyObject* PyInit_##name() {                  \

@@ -1,7 +1,7 @@
 // pybind11's names for objects of Python: object, list, dict, str, errors, the interpreter lock.
 #pragma once
 
-#include "pellucid/torch/convert.h"
+#include "pellucid/torch/functions.h"
 #include "pellucid/torch/parallel.h"
 
 namespace pybind11 {
@@ -200,6 +200,12 @@ class args : public tuple {
 class dict : public object {
  public:
   dict() : object(steal(PyDict_New())) {}
+  // dict("a"_a = 1, "b"_a = 2)
+  template <class... Named, class = std::void_t<decltype(std::declval<const Named&>().parameter)...>,
+            std::enable_if_t<sizeof...(Named) != 0, int> = 0>
+  explicit dict(const Named&... named) : dict() {
+    ((operator[](named.parameter.name) = handle(named.parameter.value)), ...);
+  }
   PELLUCID_OBJECT(dict, PyDict_Check, PyDict_Copy)
   size_t size() const { return static_cast<size_t>(PyDict_Size(object_)); }
   bool empty() const { return size() == 0; }
@@ -213,6 +219,42 @@ class str : public object {
   str(const std::string& text) : str(text.c_str()) {}
   PELLUCID_OBJECT(str, PyUnicode_Check, PyObject_Str)
   operator std::string() const { return cast<std::string>(); }
+};
+class bytes : public object {
+ public:
+  bytes(const char* data, size_t size)
+      : object(steal(PyBytes_FromStringAndSize(data, static_cast<Py_ssize_t>(size)))) {}
+  explicit bytes(const std::string& text = "") : bytes(text.data(), text.size()) {}
+  PELLUCID_OBJECT(bytes, PyBytes_Check, PyBytes_FromObject)
+  operator std::string() const { return {PyBytes_AS_STRING(object_), static_cast<size_t>(PyBytes_GET_SIZE(object_))}; }
+};
+class set : public object {
+ public:
+  set() : object(steal(PySet_New(nullptr))) {}
+  PELLUCID_OBJECT(set, PyAnySet_Check, PySet_New)
+  size_t size() const { return static_cast<size_t>(PySet_GET_SIZE(object_)); }
+  template <class T>
+  void add(const T& value) const {
+    if (PySet_Add(object_, pybind11::cast(value).ptr())) throw error_already_set();
+  }
+};
+// Memory that C++ gave Python, freed with the object: the base of an array.
+class capsule : public object {
+ public:
+  capsule(const void* data, void (*destroy)(void*))
+      : object(steal(PyCapsule_New(const_cast<void*>(data), nullptr, free))) {
+    PyCapsule_SetContext(object_, reinterpret_cast<void*>(destroy));
+  }
+  PELLUCID_OBJECT(capsule, PyCapsule_CheckExact, Py_NewRef)
+  template <class T>
+  operator T*() const {
+    return static_cast<T*>(PyCapsule_GetPointer(object_, nullptr));
+  }
+
+ private:
+  static void free(PyObject* made) {
+    reinterpret_cast<void (*)(void*)>(PyCapsule_GetContext(made))(PyCapsule_GetPointer(made, nullptr));
+  }
 };
 class int_ : public object {
  public:

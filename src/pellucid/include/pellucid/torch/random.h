@@ -1,15 +1,15 @@
 // Random numbers with a generator: words, distributions with PyTorch's numbers, seeds.
 #pragma once
 
-#include <mutex>
-#include <unordered_map>
-
 #include "pellucid/torch/tensor.h"
 
 namespace at {
 namespace detail {
 
-inline Generator getDefaultCPUGenerator() { return Generator::adopt(table().default_generator()); }
+inline const Generator& getDefaultCPUGenerator() {
+  static const auto* const found = new Generator(Generator::adopt(table().default_generator()));
+  return *found;
+}
 inline Generator createCPUGenerator(uint64_t seed = 67280421310721) {
   return Generator::adopt(table().new_generator(seed));
 }
@@ -19,37 +19,28 @@ inline Generator createCPUGenerator(uint64_t seed = 67280421310721) {
 // What `get_generator_or_default` points to: names of PyTorch's class over a generator. Words need `mutex_`.
 class CPUGeneratorImpl {
  public:
-  explicit CPUGeneratorImpl(Generator generator)
-      : mutex_(*static_cast<std::mutex*>(detail::table().generator_mutex(generator.handle()))),
-        generator_(std::move(generator)) {}
-  // One for each generator that C++ draws from, for as long as the process.
-  static CPUGeneratorImpl* of(const Generator& generator) {
-    static std::mutex mutex;
-    static auto* const known = new std::unordered_map<GeneratorHandle*, CPUGeneratorImpl>();
-    const std::lock_guard<std::mutex> lock(mutex);
-    return &known->try_emplace(generator.handle(), generator).first->second;
-  }
-  uint32_t random() { return static_cast<uint32_t>(detail::table().random_word(generator_.handle(), 32)); }
-  uint64_t random64() { return detail::table().random_word(generator_.handle(), 64); }
-  double normal(double mean, double deviation) {
-    return detail::table().random_normal(generator_.handle(), mean, deviation);
-  }
-  uint64_t current_seed() const { return generator_.current_seed(); }
-  void set_current_seed(uint64_t seed) { generator_.set_current_seed(seed); }
+  CPUGeneratorImpl(GeneratorHandle* generator, std::mutex& mutex) : mutex_(mutex), generator_(generator) {}
+  uint32_t random() { return static_cast<uint32_t>(detail::table().random_word(generator_, 32)); }
+  uint64_t random64() { return detail::table().random_word(generator_, 64); }
+  double normal(double mean, double deviation) { return detail::table().random_normal(generator_, mean, deviation); }
+  uint64_t current_seed() const { return detail::table().generator_seed(generator_, nullptr); }
+  void set_current_seed(uint64_t seed) { detail::table().generator_seed(generator_, &seed); }
   std::mutex& mutex_;
 
  private:
-  Generator generator_;
+  GeneratorHandle* const generator_;
 };
 
+// The pointer is valid as long as the reference to the generator that it was found in, and copies of that.
 template <class Implementation>
 Implementation* check_generator(const optional<Generator>& generator) {
   TORCH_CHECK(generator.has_value() && generator->defined(), "check_generator: there is no generator");
-  return Implementation::of(*generator);
+  return generator->get<Implementation>();
 }
 template <class Implementation>
 Implementation* get_generator_or_default(const optional<Generator>& generator, const Generator& otherwise) {
-  return check_generator<Implementation>(generator.has_value() && generator->defined() ? *generator : otherwise);
+  return generator.has_value() && generator->defined() ? generator->get<Implementation>()
+                                                       : otherwise.get<Implementation>();
 }
 template <class Implementation>
 Generator make_generator(uint64_t seed = 67280421310721) {

@@ -3,6 +3,8 @@
 // The methods and functions are generated from the op table (pellucid_methods.h, pellucid_functions.h).
 #pragma once
 
+#include <mutex>
+
 #include "pellucid/torch/calls.h"
 
 namespace at {
@@ -17,39 +19,44 @@ struct RestrictPtrTraits {
 };
 
 // The elements of a tensor that outlives it.
-template <class T, size_t N>
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
 class TensorAccessor {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+  using PtrType = typename Traits<T>::PtrType;
+  TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  int64_t size(int64_t dim) const { return sizes_[dim]; }
-  int64_t stride(int64_t dim) const { return strides_[dim]; }
-  T* data() const { return data_; }
-  decltype(auto) operator[](int64_t k) const {
+  Index size(Index dim) const { return sizes_[dim]; }
+  Index stride(Index dim) const { return strides_[dim]; }
+  ArrayRef<Index> sizes() const { return {sizes_, N}; }
+  ArrayRef<Index> strides() const { return {strides_, N}; }
+  PtrType data() const { return data_; }
+  decltype(auto) operator[](Index k) const {
     if constexpr (N == 1) return static_cast<T&>(data_[k * strides_[0]]);
-    else return TensorAccessor<T, N - 1>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
+    else return TensorAccessor<T, N - 1, Traits, Index>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
   }
 
  private:
-  T* data_;
-  const int64_t *sizes_, *strides_;
+  PtrType data_;
+  const Index *sizes_, *strides_;
 };
 
 // The same with sizes of its own and indices of type `Index`, to be passed by value.
 template <class T, size_t N, template <class> class Traits, class Index>
 class GenericPackedTensorAccessor {
  public:
-  GenericPackedTensorAccessor(T* data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
-    for (size_t d = 0; d < N; ++d) sizes_[d] = sizes[d], strides_[d] = strides[d];
+  using PtrType = typename Traits<T>::PtrType;
+  GenericPackedTensorAccessor(PtrType data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
+    for (size_t d = 0; d < N; ++d)
+      sizes_[d] = static_cast<Index>(sizes[d]), strides_[d] = static_cast<Index>(strides[d]);
   }
-  Index size(int64_t dim) const { return static_cast<Index>(sizes_[dim]); }
-  Index stride(int64_t dim) const { return static_cast<Index>(strides_[dim]); }
-  T* data() const { return data_; }
-  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N>(data_, sizes_, strides_)[k]; }
+  Index size(Index dim) const { return sizes_[dim]; }
+  Index stride(Index dim) const { return strides_[dim]; }
+  PtrType data() const { return data_; }
+  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[k]; }
 
  private:
-  typename Traits<T>::PtrType data_;
-  int64_t sizes_[N], strides_[N];
+  PtrType data_;
+  Index sizes_[N], strides_[N];
 };
 template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
@@ -65,12 +72,14 @@ class Generator {
     made.handle_ = handle;
     return made;
   }
-  Generator(const Generator& other) : handle_(other.handle_) {
+  Generator(const Generator& other) : handle_(other.handle_), implementation_(other.implementation_) {
     if (handle_) detail::table().count_generator(handle_, true);
   }
-  Generator(Generator&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Generator(Generator&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), implementation_(std::move(other.implementation_)) {}
   Generator& operator=(Generator other) noexcept {
     std::swap(handle_, other.handle_);
+    std::swap(implementation_, other.implementation_);
     return *this;
   }
   ~Generator() {
@@ -81,9 +90,17 @@ class Generator {
   uint64_t current_seed() const { return detail::table().generator_seed(handle_, nullptr); }
   void set_current_seed(uint64_t seed) { detail::table().generator_seed(handle_, &seed); }
   Device device() const { return kCPU; }
+  std::mutex& mutex() const { return *static_cast<std::mutex*>(detail::table().generator_mutex(handle_)); }
+  // The class of PyTorch's over it (random.h), which lives as long as this reference or a copy of it.
+  template <class Implementation>
+  Implementation* get() const {
+    if (!implementation_) implementation_ = std::make_shared<Implementation>(handle_, mutex());
+    return static_cast<Implementation*>(implementation_.get());
+  }
 
  private:
   GeneratorHandle* handle_ = nullptr;
+  mutable std::shared_ptr<void> implementation_;
 };
 
 namespace indexing {
@@ -108,10 +125,15 @@ class Tensor {
     if (handle_) detail::table().retain(handle_);
   }
   Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept {
+  // A name refers to another tensor; `x[0] = y` and `x.select(0, 1) = 2` write.
+  Tensor& operator=(const Tensor& other) & { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) & noexcept {
     std::swap(handle_, other.handle_);
     return *this;
   }
+  Tensor& operator=(const Tensor& other) && { return copy_(other); }
+  Tensor& operator=(Tensor&& other) && { return copy_(other); }
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }
   ~Tensor() {
     if (handle_) detail::table().release(handle_);
   }
@@ -145,6 +167,9 @@ class Tensor {
   int64_t stride(int64_t dim) const { return strides()[place(dim)]; }
   ScalarType scalar_type() const { return static_cast<ScalarType>(facts().dtype); }
   TypeMeta dtype() const { return scalar_type(); }
+  // What PyTorch calls deprecated and libraries still use: the dtype and the device in one.
+  DeprecatedTypeProperties type() const { return {scalar_type(), device()}; }
+  std::string toString() const { return c10::str(type()); }
   size_t itemsize() const { return static_cast<size_t>(element_size()); }
   Device device() const {
     const Facts found = facts();
@@ -160,6 +185,21 @@ class Tensor {
   bool is_floating_point() const { return is_floating(scalar_type()); }
   bool is_complex() const { return isComplexType(scalar_type()); }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
+  bool is_xla() const { return false; }
+  bool is_xpu() const { return device().type() == DeviceType::XPU; }
+  bool is_mps() const { return device().type() == DeviceType::MPS; }
+  bool is_privateuseone() const { return device().type() == kPrivateUse1; }
+  Tensor toType(ScalarType type) const { return to(type); }
+  Tensor cuda() const { return to(Device(kCUDA)); }
+  Tensor variable_data() const { return detach(); }
+  Tensor tensor_data() const { return detach(); }
+  Tensor data() const { return detach(); }
+  SymInt sym_size(int64_t dim) const { return size(dim); }
+  SymInt sym_stride(int64_t dim) const { return stride(dim); }
+  SymInt sym_numel() const { return numel(); }
+  IntArrayRef sym_sizes() const { return sizes(); }
+  IntArrayRef sym_strides() const { return strides(); }
+  SymInt sym_storage_offset() const { return storage_offset(); }
   Tensor grad() const { return adopt(detail::table().gradient(handle_)); }
   Tensor set_requires_grad(bool value) const { return requires_grad_(value); }
   // d(this) / d(leaves), added to their gradients.
@@ -170,8 +210,20 @@ class Tensor {
   Tensor index(ArrayRef<indexing::TensorIndex> places) const;
   Tensor index_put_(std::initializer_list<indexing::TensorIndex> places, const Tensor& values) const;
   Tensor index_put_(std::initializer_list<indexing::TensorIndex> places, const Scalar& value) const;
+  Tensor index_put_(ArrayRef<indexing::TensorIndex> places, const Tensor& values) const;
+  Tensor index_put_(ArrayRef<indexing::TensorIndex> places, const Scalar& value) const;
   Tensor to(TypeMeta type, bool non_blocking = false, bool copy = false) const {
     return to(type.type, non_blocking, copy);
+  }
+  bool is_contiguous(MemoryFormat format) const {
+    if (format == MemoryFormat::Contiguous) return is_contiguous();
+    const int64_t dims = format == MemoryFormat::ChannelsLast ? 4 : 5;
+    return dim() == dims && movedim(1, -1).is_contiguous();
+  }
+  MemoryFormat suggest_memory_format() const {
+    for (const MemoryFormat format : {MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d})
+      if (!is_contiguous() && is_contiguous(format)) return format;
+    return MemoryFormat::Contiguous;
   }
   bool is_contiguous() const {
     const Facts found = facts();
@@ -196,6 +248,12 @@ class Tensor {
     TORCH_CHECK(holds<std::remove_const_t<T>>(scalar_type()), "expected scalar type ", name_of<T>(), " but found ",
                 name(scalar_type()));
     return static_cast<T*>(data_ptr());
+  }
+  void* mutable_data_ptr() const { return data_ptr(); }
+  const void* const_data_ptr() const { return data_ptr(); }
+  template <class T>
+  T* data() const {
+    return data_ptr<T>();
   }
   template <class T>
   T* mutable_data_ptr() const {

@@ -1,6 +1,7 @@
-// Tensors out of C++: from values and foreign memory, by indices as Python writes them, their text, their gradients.
+// Tensors out of C++: from values and foreign memory, by indices as Python writes them; checks of their facts.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "pellucid/torch/tensor.h"
@@ -99,14 +100,20 @@ inline Tensor Tensor::index(ArrayRef<indexing::TensorIndex> given) const {
 inline Tensor Tensor::index(std::initializer_list<indexing::TensorIndex> given) const {
   return index(ArrayRef<indexing::TensorIndex>(given.begin(), given.size()));
 }
-inline Tensor Tensor::index_put_(std::initializer_list<indexing::TensorIndex> given, const Tensor& values) const {
-  const detail::Indexed found = detail::indexed(*this, {given.begin(), given.size()});
+inline Tensor Tensor::index_put_(ArrayRef<indexing::TensorIndex> given, const Tensor& values) const {
+  const detail::Indexed found = detail::indexed(*this, given);
   if (found.has_places()) found.view.index_put_(TensorList(found.places), values.to(scalar_type()));
   else found.view.copy_(values);
   return *this;
 }
-inline Tensor Tensor::index_put_(std::initializer_list<indexing::TensorIndex> given, const Scalar& value) const {
+inline Tensor Tensor::index_put_(ArrayRef<indexing::TensorIndex> given, const Scalar& value) const {
   return index_put_(given, full({}, value, options()));
+}
+inline Tensor Tensor::index_put_(std::initializer_list<indexing::TensorIndex> given, const Tensor& values) const {
+  return index_put_(ArrayRef<indexing::TensorIndex>(given.begin(), given.size()), values);
+}
+inline Tensor Tensor::index_put_(std::initializer_list<indexing::TensorIndex> given, const Scalar& value) const {
+  return index_put_(ArrayRef<indexing::TensorIndex>(given.begin(), given.size()), value);
 }
 
 // ---------------------------------------------------------------------------------------------- values
@@ -208,19 +215,31 @@ inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& opti
   return from_blob(data, sizes, IntArrayRef(), nullptr, options);
 }
 
-// What Python prints.
-inline std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  if (!tensor.defined()) return out << "[ Tensor (undefined) ]";
-  const c10::detail::Lock lock;
-  PyObject* const object = detail::table().to_python(tensor.handle());
-  PyObject* const text = object ? PyObject_Str(object) : nullptr;
-  if (text) out << PyUnicode_AsUTF8(text);
-  Py_XDECREF(text);
-  Py_XDECREF(object);
-  return out;
-}
-
 // ------------------------------------------------------------------------------------- facts compared
+
+namespace Reduction {
+enum Reduction { None, Mean, Sum, END };
+}
+template <class T>
+bool _isnan(T value) {
+  return value != value;
+}
+// The index of a dimension that may be counted from the end.
+inline int64_t maybe_wrap_dim(int64_t dim, int64_t dims) {
+  TORCH_CHECK_INDEX(dim >= -dims && dim < dims, "Dimension out of range: ", dim, " of a tensor with ", dims);
+  return dim < 0 ? dim + dims : dim;
+}
+// The sizes that two operands broadcast to.
+inline std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b) {
+  std::vector<int64_t> sizes(std::max(a.size(), b.size()));
+  for (size_t k = 1; k <= sizes.size(); ++k) {
+    const int64_t left = k <= a.size() ? a[a.size() - k] : 1, right = k <= b.size() ? b[b.size() - k] : 1;
+    TORCH_CHECK(left == right || left == 1 || right == 1, "the sizes ", a, " and ", b, " do not broadcast: ", left,
+                " and ", right, " differ");
+    sizes[sizes.size() - k] = left == 1 ? right : left;
+  }
+  return sizes;
+}
 
 using CheckedFrom = const char*;
 // An argument, its name and place, for messages.
