@@ -3,8 +3,8 @@ After LIMIT seconds, processes that still run are aborted with their descendants
 print the stacks of their threads.
 
 Ranks are forked from a process that has imported what they use, which saves most of
-their time, except rank 0 and those with an environment of their own. So one rank has
-another order of sets, another layout of memory and a whole interpreter's end.
+their time, except rank 0 and those with a variable that is read at import. So one rank
+has another order of sets, another layout of memory and a whole interpreter's end.
 """
 
 import atexit
@@ -32,6 +32,8 @@ USED = (
     "pellucid.distributed.tensor.parallel",
     "pytest",
 )
+
+READ_AT_IMPORT = {"TORCH_FR_BUFFER_SIZE"}
 
 # A rank in a process of its own.
 PROGRAM = """
@@ -132,9 +134,9 @@ class Started:
 class Forked:
     """A rank like a ``Started`` one, forked."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, environment):
         self._out = tempfile.NamedTemporaryFile("w+", errors="replace")  # noqa: SIM115
-        given = (self._out.name, *arguments)
+        given = (self._out.name, environment, *arguments)
         self._process = _forks().Process(target=_forked_rank, args=given)
         self._process.start()
         self.pid = self._process.pid
@@ -164,7 +166,8 @@ class Forked:
         self._out.close()
 
 
-def _forked_rank(output, *arguments):
+def _forked_rank(output, environment, *arguments):
+    os.environ |= environment
     os.setsid()
     os.chdir(ROOT)
     file = os.open(output, os.O_WRONLY | os.O_APPEND)
@@ -266,12 +269,12 @@ def run_ranks(function, size, folder, *, killed=(), **environment):
     """The outputs of the ranks of ``function(rank, size)``; all must succeed except
     those ``killed``.
     """
-    forks = not environment and _environment() == ENVIRONMENT
+    forks = _environment() == ENVIRONMENT and not READ_AT_IMPORT & environment.keys()
     named = function.__module__, function.__name__, str(folder / "store")
 
     def start(rank):
         if forks and rank > 0:
-            return Forked((*named, rank, size))
+            return Forked((*named, rank, size), environment)
         arguments = (*named, str(rank), str(size))
         return Started([sys.executable, "-c", PROGRAM, *arguments], **environment)
 
