@@ -43,18 +43,22 @@ run_rank(*sys.argv[1:4], *map(int, sys.argv[4:6]))
 """
 
 
-def run_rank(module, function, store, rank, size):
-    """Joins the group, calls the function and leaves the group."""
+def run_rank(module, functions, store, rank, size):
+    """Calls each of the functions, whose names have commas between them, in a group."""
     import pellucid.distributed as dist
 
-    called = getattr(importlib.import_module(module), function)
-    store = dist.FileStore(store, -1)
+    called = importlib.import_module(module)
     limit = datetime.timedelta(seconds=60)
-    dist.init_process_group(
-        "gloo", store=store, rank=rank, world_size=size, timeout=limit
-    )
-    called(rank, size)
-    dist.destroy_process_group()
+    for name in functions.split(","):
+        dist.init_process_group(
+            "gloo",
+            store=dist.FileStore(f"{store}-{name}", -1),
+            rank=rank,
+            world_size=size,
+            timeout=limit,
+        )
+        getattr(called, name)(rank, size)
+        dist.destroy_process_group()
 
 
 def _environment():
@@ -265,12 +269,14 @@ def _run_together(start, calls, killed):
             process.close()
 
 
-def run_ranks(function, size, folder, *, killed=(), **environment):
-    """The outputs of the ranks of ``function(rank, size)``; all must succeed except
-    those ``killed``.
+def run_ranks(functions, size, folder, *, killed=(), **environment):
+    """The outputs of the ranks of ``function(rank, size)``, one or several that run one
+    after the other; all ranks must succeed except those ``killed``.
     """
+    functions = [functions] if callable(functions) else functions
     forks = _environment() == ENVIRONMENT and not READ_AT_IMPORT & environment.keys()
-    named = function.__module__, function.__name__, str(folder / "store")
+    names = ",".join(function.__name__ for function in functions)
+    named = functions[0].__module__, names, str(folder / "store")
 
     def start(rank):
         if forks and rank > 0:

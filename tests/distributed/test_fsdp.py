@@ -181,12 +181,13 @@ class Counted:
         return dist.all_gather_into_tensor(*arguments)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [rank_recomputes, rank_recomputes_what_it_uses, rank_recomputes_nested_parts],
-)
-def test_checkpoints_inside_sharded_modules(function, tmp_path):
-    run_ranks(function, 2, tmp_path)
+def test_checkpoints_inside_sharded_modules(tmp_path):
+    functions = [
+        rank_recomputes,
+        rank_recomputes_what_it_uses,
+        rank_recomputes_nested_parts,
+    ]
+    run_ranks(functions, 2, tmp_path)
 
 
 def shards_along_other_dims(rank, size, expected):
@@ -450,18 +451,15 @@ def rank_skips_what_overflowed_elsewhere(rank, size):
     assert weight.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
+def test_sharded_training_is_that_of_one_process(tmp_path):
+    functions = [
         rank_trains,
         rank_wraps,
         rank_hooks,
         rank_stores_the_optimizer,
         rank_skips_what_overflowed_elsewhere,
-    ],
-)
-def test_sharded_training_is_that_of_one_process(function, tmp_path):
-    assert len(run_ranks(function, 2, tmp_path)) == 2
+    ]
+    assert len(run_ranks(functions, 2, tmp_path)) == 2
 
 
 def rank_shares_a_square(rank, size):
