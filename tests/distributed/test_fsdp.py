@@ -336,10 +336,6 @@ def rank_starts_equal(rank, size):
         assert model.state_dict()["weight"].tolist() == [[source] * 3] * 2
 
 
-def test_states_are_those_of_the_first_process_of_a_group(tmp_path):
-    run_ranks(rank_starts_equal, 4, tmp_path)
-
-
 def rank_hooks(rank, size):
     calls = []
 
@@ -476,10 +472,6 @@ def rank_shares_a_square(rank, size):
     rank_refuses_hooks(rank, size)
 
 
-def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
-    assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4
-
-
 def rank_names_the_dims_of_data(rank, size):
     mesh = init_device_mesh("cpu", (1, 2, 2), mesh_dim_names=("dp", "fsdp", "tp"))
     joint = "dp", "fsdp"
@@ -528,8 +520,9 @@ def rank_names_the_dims_of_data(rank, size):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
 
 
-def test_dims_of_data_are_named_in_a_mesh_of_everything(tmp_path):
-    run_ranks(rank_names_the_dims_of_data, 4, tmp_path)
+def test_meshes_of_two_dims_and_groups_of_their_own(tmp_path):
+    functions = [rank_starts_equal, rank_shares_a_square, rank_names_the_dims_of_data]
+    run_ranks(functions, 4, tmp_path)
     with pytest.raises(ValueError, match="give shard, replicate, or both"):
         DataParallelMeshDims()
     with pytest.raises(ValueError, match=r"both name the dims \['dp'\]"):
