@@ -104,6 +104,11 @@ def pytest_sessionfinish(session):
         current.save()
 
 
+def pytest_collection(session):
+    """What is collected stays: the collector of cycles would visit it in vain."""
+    gc.disable()
+
+
 def pytest_collection_finish(session):
     """Tests may have imported comparison functions by name: their inside is counted.
 
@@ -115,6 +120,7 @@ def pytest_collection_finish(session):
         comparison._compare_leaves = counted(comparison._compare_leaves)
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ as reading values. Composites are also tested in writing forms, in other layouts
 dtypes, under vmap and in both modes of differentiation.
 """
 
+from collections import defaultdict
 from functools import cache
 
 import pytest
@@ -130,6 +131,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # some ops are deprecated
 REFUSALS = (RuntimeError, NotImplementedError)
 
 
+@cache
 def names():
     full = (entry[0] for entry in torch._C._list_ops())
     spaces = ("aten::", "pellucid::")
@@ -187,13 +189,23 @@ def assert_close(actual, known, tolerance=1e-9):
         )
 
 
+@cache
+def overloads():
+    """All overloads by the name of their op."""
+    actual = defaultdict(list)
+    for name in names():
+        actual[name.partition(".")[0]].append(name)
+    return actual
+
+
 def writing_forms(name):
     """The ``out=`` and in-place forms that take the op's arguments."""
     stem, taken = name.partition(".")[0], arguments_of(name)
-    known = [n for n in names() if n.partition(".")[0] in (stem, f"{stem}_")]
+    known = [*overloads().get(stem, ()), *overloads().get(f"{stem}_", ())]
     return [n for n in known if n != name and arguments_of(n) == taken and writes(n)]
 
 
+@cache
 def arguments_of(name):
     schema = overload_of(name)._schema
     return [(a.name, a.type) for a in schema.arguments if not a.is_out]

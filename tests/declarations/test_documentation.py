@@ -39,9 +39,10 @@ def test_there_are_declarations_to_check():
     assert len(TEXTS) > 1000 and len(dict(bound())) > 1200
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_declaration_says_what_its_op_does(name):
-    assert SENTENCE.match(TEXTS[name] or "")
+def test_a_declaration_says_what_its_op_does():
+    assert [
+        name for name, text in TEXTS.items() if not SENTENCE.match(text or "")
+    ] == []
 
 
 def test_everything_from_the_op_table_has_a_docstring():

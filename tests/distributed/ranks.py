@@ -3,8 +3,8 @@ After LIMIT seconds, processes that still run are aborted with their descendants
 print the stacks of their threads.
 
 Ranks are forked from a process that has imported what they use, which saves most of
-their time, except rank 0 and those with an environment of their own. So one rank has
-another order of sets, another layout of memory and a whole interpreter's end.
+their time, except rank 0 and those with a variable that is read at import. So one rank
+has another order of sets, another layout of memory and a whole interpreter's end.
 """
 
 import atexit
@@ -33,6 +33,8 @@ USED = (
     "pytest",
 )
 
+READ_AT_IMPORT = {"TORCH_FR_BUFFER_SIZE"}
+
 # A rank in a process of its own.
 PROGRAM = """
 import sys
@@ -41,18 +43,22 @@ run_rank(*sys.argv[1:4], *map(int, sys.argv[4:6]))
 """
 
 
-def run_rank(module, function, store, rank, size):
-    """Joins the group, calls the function and leaves the group."""
+def run_rank(module, functions, store, rank, size):
+    """Calls each of the functions, whose names have commas between them, in a group."""
     import pellucid.distributed as dist
 
-    called = getattr(importlib.import_module(module), function)
-    store = dist.FileStore(store, -1)
+    called = importlib.import_module(module)
     limit = datetime.timedelta(seconds=60)
-    dist.init_process_group(
-        "gloo", store=store, rank=rank, world_size=size, timeout=limit
-    )
-    called(rank, size)
-    dist.destroy_process_group()
+    for name in functions.split(","):
+        dist.init_process_group(
+            "gloo",
+            store=dist.FileStore(f"{store}-{name}", -1),
+            rank=rank,
+            world_size=size,
+            timeout=limit,
+        )
+        getattr(called, name)(rank, size)
+        dist.destroy_process_group()
 
 
 def _environment():
@@ -132,9 +138,9 @@ class Started:
 class Forked:
     """A rank like a ``Started`` one, forked."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, environment):
         self._out = tempfile.NamedTemporaryFile("w+", errors="replace")  # noqa: SIM115
-        given = (self._out.name, *arguments)
+        given = (self._out.name, environment, *arguments)
         self._process = _forks().Process(target=_forked_rank, args=given)
         self._process.start()
         self.pid = self._process.pid
@@ -164,7 +170,8 @@ class Forked:
         self._out.close()
 
 
-def _forked_rank(output, *arguments):
+def _forked_rank(output, environment, *arguments):
+    os.environ |= environment
     os.setsid()
     os.chdir(ROOT)
     file = os.open(output, os.O_WRONLY | os.O_APPEND)
@@ -262,16 +269,18 @@ def _run_together(start, calls, killed):
             process.close()
 
 
-def run_ranks(function, size, folder, *, killed=(), **environment):
-    """The outputs of the ranks of ``function(rank, size)``; all must succeed except
-    those ``killed``.
+def run_ranks(functions, size, folder, *, killed=(), **environment):
+    """The outputs of the ranks of ``function(rank, size)``, one or several that run one
+    after the other; all ranks must succeed except those ``killed``.
     """
-    forks = not environment and _environment() == ENVIRONMENT
-    named = function.__module__, function.__name__, str(folder / "store")
+    functions = [functions] if callable(functions) else functions
+    forks = _environment() == ENVIRONMENT and not READ_AT_IMPORT & environment.keys()
+    names = ",".join(function.__name__ for function in functions)
+    named = functions[0].__module__, names, str(folder / "store")
 
     def start(rank):
         if forks and rank > 0:
-            return Forked((*named, rank, size))
+            return Forked((*named, rank, size), environment)
         arguments = (*named, str(rank), str(size))
         return Started([sys.executable, "-c", PROGRAM, *arguments], **environment)
 

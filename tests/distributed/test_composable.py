@@ -77,9 +77,8 @@ def rank_replicates_as_fsdp(rank, size):
         replicate_with_fsdp.replicate(sharded)
 
 
-@pytest.mark.parametrize("function", [rank_replicates, rank_replicates_as_fsdp])
-def test_gradients_are_averaged_without_a_wrapper(function, tmp_path):
-    run_ranks(function, 2, tmp_path)
+def test_gradients_are_averaged_without_a_wrapper(tmp_path):
+    run_ranks([rank_replicates, rank_replicates_as_fsdp], 2, tmp_path)
 
 
 def test_activations_are_computed_again():

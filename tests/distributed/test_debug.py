@@ -237,12 +237,11 @@ def rank_makes_meshes(rank, size):
     assert made.get_group(1) is groups[1]
 
 
+PAIRS = [rank_counts, rank_writes, rank_maps, rank_registers, rank_calls_functions]
+
+
 @pytest.mark.parametrize(
-    ("function", "size"),
-    [
-        *((f, 2) for f in (rank_counts, rank_writes, rank_maps, rank_registers)),
-        *((rank_calls_functions, 2), (rank_shows, 4), (rank_makes_meshes, 4)),
-    ],
+    ("functions", "size"), [(PAIRS, 2), ([rank_shows, rank_makes_meshes], 4)]
 )
-def test_on_ranks(function, size, tmp_path):
-    run_ranks(function, size, tmp_path, FOLDER=str(tmp_path))
+def test_on_ranks(functions, size, tmp_path):
+    run_ranks(functions, size, tmp_path, FOLDER=str(tmp_path))

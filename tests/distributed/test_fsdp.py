@@ -181,12 +181,13 @@ class Counted:
         return dist.all_gather_into_tensor(*arguments)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [rank_recomputes, rank_recomputes_what_it_uses, rank_recomputes_nested_parts],
-)
-def test_checkpoints_inside_sharded_modules(function, tmp_path):
-    run_ranks(function, 2, tmp_path)
+def test_checkpoints_inside_sharded_modules(tmp_path):
+    functions = [
+        rank_recomputes,
+        rank_recomputes_what_it_uses,
+        rank_recomputes_nested_parts,
+    ]
+    run_ranks(functions, 2, tmp_path)
 
 
 def shards_along_other_dims(rank, size, expected):
@@ -335,10 +336,6 @@ def rank_starts_equal(rank, size):
         assert model.state_dict()["weight"].tolist() == [[source] * 3] * 2
 
 
-def test_states_are_those_of_the_first_process_of_a_group(tmp_path):
-    run_ranks(rank_starts_equal, 4, tmp_path)
-
-
 def rank_hooks(rank, size):
     calls = []
 
@@ -450,18 +447,15 @@ def rank_skips_what_overflowed_elsewhere(rank, size):
     assert weight.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
+def test_sharded_training_is_that_of_one_process(tmp_path):
+    functions = [
         rank_trains,
         rank_wraps,
         rank_hooks,
         rank_stores_the_optimizer,
         rank_skips_what_overflowed_elsewhere,
-    ],
-)
-def test_sharded_training_is_that_of_one_process(function, tmp_path):
-    assert len(run_ranks(function, 2, tmp_path)) == 2
+    ]
+    assert len(run_ranks(functions, 2, tmp_path)) == 2
 
 
 def rank_shares_a_square(rank, size):
@@ -476,10 +470,6 @@ def rank_shares_a_square(rank, size):
     assert train(model, rank // 2, 2) == expected
     assert train(sharded(mesh=mesh), rank, size) == expected  # replicas of shards
     rank_refuses_hooks(rank, size)
-
-
-def test_two_dims_join_sharding_with_tensor_parallelism_or_replicas(tmp_path):
-    assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4
 
 
 def rank_names_the_dims_of_data(rank, size):
@@ -530,8 +520,9 @@ def rank_names_the_dims_of_data(rank, size):
         fully_shard(plain, mesh=mesh, dp_mesh_dims=names)
 
 
-def test_dims_of_data_are_named_in_a_mesh_of_everything(tmp_path):
-    run_ranks(rank_names_the_dims_of_data, 4, tmp_path)
+def test_meshes_of_two_dims_and_groups_of_their_own(tmp_path):
+    functions = [rank_starts_equal, rank_shares_a_square, rank_names_the_dims_of_data]
+    run_ranks(functions, 4, tmp_path)
     with pytest.raises(ValueError, match="give shard, replicate, or both"):
         DataParallelMeshDims()
     with pytest.raises(ValueError, match=r"both name the dims \['dp'\]"):

@@ -179,10 +179,6 @@ def rank_splits(rank, size):
         split_args_kwargs_into_chunks((x,), None, 2, TensorChunkSpec.from_tuple((0, 1)))
 
 
-def test_schedules_are_read_and_batches_split_as_specified(tmp_path):
-    assert len(run_ranks(rank_splits, 2, tmp_path)) == 2
-
-
 def test_actions_have_texts():
     action = actions._Action.from_str("1SEND_F2")
     assert action == actions._Action(1, actions._ComputationType.SEND_F, 2)
@@ -194,11 +190,6 @@ def test_actions_have_texts():
     assert actions._Action.from_str(" ") is None
     with pytest.raises(RuntimeError, match="Invalid action string: 'F1'"):
         actions._Action.from_str("F1")
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_ranks_with_several_stages_give_what_the_whole_model_gives(size, tmp_path):
-    run_ranks(rank_runs_several_stages, size, tmp_path)
 
 
 def run_plans(schedule, size, num_own, count):
@@ -317,6 +308,9 @@ def test_rounds_of_microbatches_must_be_equal():
         list(ScheduleInterleaved1F1B._actions([0, 2], 4, 5))
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_stages_give_what_the_whole_model_gives(size, tmp_path):
-    assert len(run_ranks(rank_runs, size, tmp_path)) == size
+RUNS = [rank_runs, rank_runs_several_stages]
+
+
+@pytest.mark.parametrize(("functions", "size"), [([*RUNS, rank_splits], 2), (RUNS, 3)])
+def test_stages_give_what_the_whole_model_gives(functions, size, tmp_path):
+    assert len(run_ranks(functions, size, tmp_path)) == size

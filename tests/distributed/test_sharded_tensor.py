@@ -163,16 +163,8 @@ def rank_stores(rank, size):
         store.set("done", "1")
 
 
-def test_a_tensor_is_cut_and_gathered(tmp_path):
-    run_ranks(rank_cuts, 2, tmp_path)
-
-
-def test_a_tensor_is_copied_filled_and_cut_anew(tmp_path):
-    run_ranks(rank_copies, 2, tmp_path)
-
-
-def test_parts_are_joined_stored_and_loaded_with_another_cut(tmp_path):
-    run_ranks(rank_stores, 2, tmp_path)
+def test_a_tensor_is_cut_copied_and_stored(tmp_path):
+    run_ranks([rank_cuts, rank_copies, rank_stores], 2, tmp_path)
 
 
 def test_specs_are_checked_and_inferred():

@@ -400,10 +400,6 @@ def test_a_repeat_takes_integers_of_64_bits():
         torch._C._repeat_on_parts(size=2**63)
 
 
-def test_values_and_gradients_are_those_of_one_process(tmp_path):
-    assert len(run_ranks(rank_computes, 2, tmp_path)) == 2
-
-
 class Block(nn.Module):
     def __init__(self, dim=16, heads=4):
         super().__init__()
@@ -503,8 +499,8 @@ def by_sequence(mesh):
     return parallelize_module(model, mesh, plan)
 
 
-def test_tensor_parallel_training_is_that_of_one_process(tmp_path):
-    assert len(run_ranks(rank_trains, 2, tmp_path)) == 2
+def test_values_gradients_and_training_are_those_of_one_process(tmp_path):
+    assert len(run_ranks([rank_computes, rank_trains], 2, tmp_path)) == 2
 
 
 def rank_shares_a_square(rank, size):
@@ -536,9 +532,6 @@ def rank_reverses(rank, size):
     assert torch.equal(placed.full_tensor(), x.view(2, 6))
 
 
-def test_ranks_of_a_mesh_are_in_any_order(tmp_path):
-    assert len(run_ranks(rank_reverses, 4, tmp_path)) == 4
-
-
-def test_two_mesh_dims_share_one_tensor(tmp_path):
-    assert len(run_ranks(rank_shares_a_square, 4, tmp_path)) == 4
+def test_two_mesh_dims_share_a_tensor_with_ranks_in_any_order(tmp_path):
+    functions = [rank_reverses, rank_shares_a_square]
+    assert len(run_ranks(functions, 4, tmp_path)) == 4

@@ -182,9 +182,8 @@ def rank_sees_wrapped_parts(rank, size):
     assert all(p.grad is None for p in model.parameters())
 
 
-@pytest.mark.parametrize("function", [rank_trains, rank_sees_wrapped_parts])
-def test_training_with_a_policy(function, tmp_path):
-    run_ranks(function, 2, tmp_path)
+def test_training_with_a_policy(tmp_path):
+    run_ranks([rank_trains, rank_sees_wrapped_parts], 2, tmp_path)
 
 
 def test_states_are_rekeyed():

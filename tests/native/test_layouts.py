@@ -43,22 +43,16 @@ def check(name, dtype, layout):
                 assert_close(actual, array, tolerance_of(array, dtype))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS[1:])
 @pytest.mark.parametrize("name", NAMES)
-def test_layouts(name, layout):
-    check(name, "float32", layout)
+def test_layouts(name):
+    for layout in LAYOUTS[1:]:
+        check(name, "float32", layout)
 
 
-@pytest.mark.parametrize("dtype", FLOATS[1:])
 @pytest.mark.parametrize("name", NAMES)
-def test_float_dtypes(name, dtype):
-    check(name, dtype, chosen_layout(name, dtype))
-
-
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("name", NAMES)
-def test_integer_dtypes(name, dtype):
-    check(name, dtype, chosen_layout(name, dtype))
+def test_dtypes(name):
+    for dtype in (*FLOATS[1:], *INTEGERS):
+        check(name, dtype, chosen_layout(name, dtype))
 
 
 POINTWISE = [name for name in NAMES if REGISTRY[name].kind == "pointwise"]

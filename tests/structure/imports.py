@@ -34,8 +34,8 @@ def used_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules that one uses, itself and the packages around it left out; those of
     other packages of the project by the package's name.
     """
-    nodes = list(_counted(_tree(path)))
-    return _modules_of_names(name, _full_names(nodes, nodes), modules)
+    used, _ = _full_names(path)
+    return _modules_of_names(name, used, modules)
 
 
 def executed_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
@@ -43,17 +43,12 @@ def executed_modules(name: str, path: Path, modules: dict[str, Path]) -> set[str
     and the packages around that. A lazy submodule of the package is not imported by
     ``from pellucid import nn``, but by reading ``nn.Module``.
     """
-    tree = _tree(path)
-    nodes = [node for node in _counted(tree, _LATER) if not _imports_lazily(node)]
-    names = _full_names(nodes, _counted(tree))
-    actual = _modules_of_names(name, names, modules)
+    _, executed = _full_names(path)
+    actual = _modules_of_names(name, executed, modules)
     for module in list(actual):
         parts = module.split(".")
         actual |= {".".join(parts[:count]) for count in range(2, len(parts))}
     return {m for m in actual if not f"{name}.".startswith(f"{m}.")}
-
-
-_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def _tree(path: Path) -> ast.Module:
@@ -70,11 +65,19 @@ def _imports_lazily(node: ast.AST) -> bool:
     )
 
 
-def _full_names(nodes: Iterable[ast.AST], binding: Iterable[ast.AST]) -> set[str]:
-    nodes = list(nodes)
-    bound = dict(_bound_names(binding))
-    named = {full for node in nodes for full in _imported(node)}
-    return named | {full for node in nodes for full in _read_through(node, bound)}
+@cache
+def _full_names(path: Path) -> tuple[set[str], set[str]]:
+    """The names that a module uses, and those of them that its import uses."""
+    nodes = list(_counted(_tree(path)))
+    bound = dict(_bound_names(node for node, _ in nodes))
+    used: set[str] = set()
+    executed: set[str] = set()
+    for node, is_called in nodes:
+        names = {*_imported(node), *_read_through(node, bound)}
+        used |= names
+        if not is_called and not _imports_lazily(node):
+            executed |= names
+    return used, executed
 
 
 def _modules_of_names(
@@ -127,19 +130,29 @@ def _home(full: str) -> str:
     return full
 
 
-def _counted(node: ast.AST, left_out: tuple[type, ...] = ()) -> Iterator[ast.AST]:
-    """A node and what is in it; of a function that is ``left_out`` what its definition
-    runs: decorators and defaults.
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COUNTED = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute)
+
+
+def _counted(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
+    """The imports, calls and attributes of a module; and whether each is in the body of
+    a function, which its definition does not run.
     """
-    yield node
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        if field == "body" and isinstance(node, left_out):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _is_for_type_checkers(child):
-                yield from _counted(child, left_out)
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, is_called = left.pop()
+        if isinstance(node, _COUNTED):
+            yield node, is_called
+        inner: list[tuple[ast.AST, bool]] = []
+        for field in node._fields:
+            if field in ("annotation", "returns"):
+                continue
+            value = getattr(node, field, None)
+            is_body = field == "body" and isinstance(node, _FUNCTIONS)
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, ast.AST) and not _is_for_type_checkers(child):
+                    inner.append((child, is_called or is_body))
+        left.extend(reversed(inner))
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:
@@ -152,11 +165,11 @@ def _imported(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
         yield from (a.value for a in node.args if isinstance(a, ast.Constant))
 
 
-def _bound_names(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Names that denote modules, and those modules."""
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -5,6 +5,7 @@ circle, and what tracing an op imports.
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -502,12 +503,10 @@ MOST_IN_A_CIRCLE = 3  # modules; may only fall
 MOST_FOLDERS_IN_A_CIRCLE = 29  # and top-level modules; may only fall
 
 
+@cache
 def uses_of(package, used=used_modules):
     modules = modules_of(package)
     return {name: used(name, path, modules) for name, path in modules.items()}
-
-
-USES = {package: uses_of(package) for package in RULES}
 
 
 def folder_of(module, package):
@@ -520,9 +519,10 @@ def folder_of(module, package):
     return (folder or inner).replace(".", "/")
 
 
+@cache
 def uses_of_folders(package):
     actual = {}
-    for module, used in USES[package].items():
+    for module, used in uses_of(package).items():
         if module != package:
             own = folder_of(module, package)
             actual.setdefault(own, set()).update(folder_of(m, package) for m in used)
@@ -617,7 +617,7 @@ def test_no_modules_import_each_other_in_a_circle(package):
 @pytest.mark.parametrize("package", RULES)
 def test_no_modules_use_each_other_in_a_circle(package):
     deliberate = {edge for edge in DELIBERATE if edge[0].split(".")[0] == package}
-    uses = USES[package]
+    uses = uses_of(package)
     assert all(used in uses[user] for user, used in deliberate), "one is not needed"
     without = {
         user: {used for used in actual if (user, used) not in deliberate}
@@ -629,7 +629,7 @@ def test_no_modules_use_each_other_in_a_circle(package):
 
 
 def test_circles_are_few_and_small_and_each_is_in_one_folder():
-    actual = [group for uses in USES.values() for group in cycles(uses)]
+    actual = [group for package in RULES for group in cycles(uses_of(package))]
     assert max(map(len, actual)) == MOST_IN_A_CIRCLE
     assert len(DELIBERATE) == MOST_DELIBERATE
     for group in actual:
@@ -674,7 +674,7 @@ def test_names_of_the_package_are_uses_of_their_modules(tmp_path):
 
 
 def test_the_engine_never_uses_the_api():
-    outside = {m for used in USES["pellucid_compiler"].values() for m in used}
+    outside = {m for used in uses_of("pellucid_compiler").values() for m in used}
     assert all(module.startswith("pellucid_compiler") for module in outside)
 
 
