@@ -32,5 +32,5 @@ def convert(given: Any, dtype: str, order: str, casts: bool) -> Any:
     numpy = import_module("numpy")
     array = numpy.asarray(given)
     if not casts and not numpy.can_cast(array.dtype, dtype, "safe"):
-        raise TypeError(f"an array of {array.dtype} is no array of {dtype}")
+        raise TypeError(f"an array of {array.dtype} does not convert to {dtype} safely")
     return numpy.asarray(array, dtype, order)

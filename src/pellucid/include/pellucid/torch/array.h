@@ -1,4 +1,4 @@
-// py::array and py::array_t: NumPy arrays as arguments and results of C++; py::buffer. Included by pybind11/numpy.h.
+// py::array and py::array_t: NumPy arrays as arguments and results of C++; py::buffer. For pybind11's header `numpy`.
 //
 // NumPy is called through Python: nothing of it is needed to compile. An array_t argument converts what it is given, if
 // it must (`forcecast`, the default), to an array of its dtype and order.

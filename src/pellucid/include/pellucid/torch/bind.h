@@ -1,5 +1,5 @@
 // Lists of C++ as types of Python that share their elements: PYBIND11_MAKE_OPAQUE, py::bind_vector.
-// Included by pybind11/stl_bind.h.
+// For pybind11's header `stl_bind`.
 #pragma once
 
 #include "pellucid/torch/module.h"

@@ -70,16 +70,17 @@ class Generator {
   static Generator adopt(GeneratorHandle* handle) {
     Generator made;
     made.handle_ = handle;
+    if (handle) made.slot_ = std::make_shared<Slot>();
     return made;
   }
-  Generator(const Generator& other) : handle_(other.handle_), implementation_(other.implementation_) {
+  Generator(const Generator& other) : handle_(other.handle_), slot_(other.slot_) {
     if (handle_) detail::table().count_generator(handle_, true);
   }
   Generator(Generator&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)), implementation_(std::move(other.implementation_)) {}
+      : handle_(std::exchange(other.handle_, nullptr)), slot_(std::move(other.slot_)) {}
   Generator& operator=(Generator other) noexcept {
     std::swap(handle_, other.handle_);
-    std::swap(implementation_, other.implementation_);
+    std::swap(slot_, other.slot_);
     return *this;
   }
   ~Generator() {
@@ -94,13 +95,18 @@ class Generator {
   // The class of PyTorch's over it (random.h), which lives as long as this reference or a copy of it.
   template <class Implementation>
   Implementation* get() const {
-    if (!implementation_) implementation_ = std::make_shared<Implementation>(handle_, mutex());
-    return static_cast<Implementation*>(implementation_.get());
+    const std::lock_guard<std::mutex> lock(slot_->mutex);
+    if (!slot_->implementation) slot_->implementation = std::make_shared<Implementation>(handle_, mutex());
+    return static_cast<Implementation*>(slot_->implementation.get());
   }
 
  private:
   GeneratorHandle* handle_ = nullptr;
-  mutable std::shared_ptr<void> implementation_;
+  struct Slot {
+    std::mutex mutex;
+    std::shared_ptr<void> implementation;
+  };
+  std::shared_ptr<Slot> slot_;  // of all copies
 };
 
 namespace indexing {
