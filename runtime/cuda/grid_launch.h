@@ -20,8 +20,10 @@ struct GridKernel {
 };
 
 struct GridLaunch {
-  int stored = 0, reduced = 0;  // axes: with the operands' dtypes what a kernel's text depends on
-  int64_t points = 1;           // of the stored axes
+  // Axes: with the operands' dtypes what a kernel's text depends on. The last stored ones of a product number its rows,
+  // then its columns.
+  int stored = 0, reduced = 0, rows = 0, columns = 0;
+  int64_t points = 1;  // of the stored axes
   int64_t extents[kMaxAxes];
   std::vector<uint64_t> words;  // the kernel's arguments: addresses of operands, `status`, then numbers
 };

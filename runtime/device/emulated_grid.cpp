@@ -1,6 +1,7 @@
 #include "device/emulated_grid.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -35,12 +36,20 @@ enum class State { Ready, AtBarrier, AtShuffle, Done };
 
 class Grid;
 
+// A copy that `wait_copies` ends.
+struct Copy {
+  char* to;
+  const char* from;
+  int64_t nbytes, used;
+};
+
 struct Fiber {
   GridMachine machine;  // must come first: a fiber is found by its address
   Grid* grid;
   void* stack_pointer;
   State state;
-  uint64_t word;
+  uint64_t word;             // what other lanes of the warp read
+  std::vector<Copy> copies;  // on their way
   std::unique_ptr<char[]> stack;
 };
 
@@ -48,7 +57,34 @@ struct Fiber {
 struct SharedByte {
   int writer = kNobody, reader = kNobody;
   bool is_written = false;  // at any time
+  bool is_on_its_way = false;
 };
+
+// What the lanes of a warp multiply (pellucid_compiler/gpu/builder.py, multiply_matrices): rows of 32 bytes.
+union MatrixRow {
+  uint32_t words[8];
+  int8_t int8[32];
+  uint8_t uint8[32];
+  uint16_t bits[16];
+};
+
+float float_of(uint16_t bits, GridMatrix kind) {
+  return kind == GridMatrix::BFloat16 ? std::bit_cast<float>(uint32_t{bits} << 16)
+                                      : static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+// One element of the sums, in ascending order; products of 16-bit floats are exact.
+uint32_t added(uint32_t sum, const MatrixRow& row, const MatrixRow& column, GridMatrix kind) {
+  if (kind == GridMatrix::Int8 || kind == GridMatrix::UInt8) {
+    const bool has_sign = kind == GridMatrix::Int8;
+    for (int k = 0; k < 32; ++k)
+      sum += static_cast<uint32_t>(has_sign ? row.int8[k] * column.int8[k] : row.uint8[k] * column.uint8[k]);
+    return sum;
+  }
+  float total = std::bit_cast<float>(sum);
+  for (int k = 0; k < 16; ++k) total += float_of(row.bits[k], kind) * float_of(column.bits[k], kind);
+  return std::bit_cast<uint32_t>(total);
+}
 
 class Grid {
  public:
@@ -84,9 +120,19 @@ class Grid {
     const auto shared = (reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15};
     for (size_t k = 0; k < fibers_.size(); ++k) {
       Fiber& fiber = fibers_[k];
-      fiber.machine = {static_cast<int64_t>(k),        block, call_.blocks, barrier, shuffle, touch,
-                       reinterpret_cast<char*>(shared)};
+      fiber.machine = {.thread = static_cast<int64_t>(k),
+                       .block = block,
+                       .blocks = call_.blocks,
+                       .barrier = barrier,
+                       .shuffle = shuffle,
+                       .touch = touch,
+                       .shared = reinterpret_cast<char*>(shared),
+                       .copy = copy,
+                       .wait_copies = wait_copies,
+                       .load_matrices = load_matrices,
+                       .multiply_matrices = multiply_matrices};
       fiber.grid = this;
+      fiber.copies.clear();
       fiber.state = State::Ready;
       const auto top = reinterpret_cast<uintptr_t>(fiber.stack.get() + kStackBytes) & ~uintptr_t{15};
       auto* const frame = reinterpret_cast<void**>(top) - 2;  // aligned as after a call: 16 bytes plus 8
@@ -144,11 +190,95 @@ class Grid {
   static uint64_t shuffle(GridMachine* machine, uint64_t word, int64_t mask) {
     Fiber& fiber = fiber_of(machine);
     Grid& grid = *fiber.grid;
-    fiber.word = word;
-    grid.give_way(fiber, State::AtShuffle);  // until all lanes have written
+    grid.show(fiber, word);
     const uint64_t other = grid.fibers_[static_cast<size_t>(machine->thread ^ mask)].word;
     grid.give_way(fiber, State::AtShuffle);  // until all lanes have read
     return other;
+  }
+
+  // Returns when all lanes of the warp have shown a word.
+  void show(Fiber& fiber, uint64_t word) {
+    fiber.word = word;
+    give_way(fiber, State::AtShuffle);
+  }
+
+  // The word of a lane of the fiber's warp, as an address.
+  template <class T>
+  T* shown_by(const Fiber& fiber, int64_t lane) const {
+    const int64_t first = fiber.machine.thread / kWarp * kWarp;
+    return reinterpret_cast<T*>(fibers_[static_cast<size_t>(first + lane)].word);
+  }
+
+  // The destination holds NaN until the copy ends.
+  static void copy(GridMachine* machine, char* to, const char* from, int64_t nbytes, int64_t used) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    const auto is_aligned = [&](const char* p) {
+      return reinterpret_cast<uintptr_t>(p) % static_cast<size_t>(nbytes) == 0;
+    };
+    if (!is_aligned(to) || (used && !is_aligned(from)))
+      grid.fail_at(fiber, "copies", nbytes, "bytes that are not aligned");
+    if (used) grid.touch_global(fiber, reinterpret_cast<uint64_t>(from), used, false);
+    grid.touch_shared(fiber, to, nbytes, true);
+    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
+    std::memset(to, 0xFF, static_cast<size_t>(nbytes));
+    grid.mark_on_its_way(to, nbytes, true);
+    fiber.copies.push_back({to, from, nbytes, used});
+  }
+
+  static void wait_copies(GridMachine* machine) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    for (const Copy& copy : fiber.copies) {
+      grid.mark_on_its_way(copy.to, copy.nbytes, false);
+      grid.touch_shared(fiber, copy.to, copy.nbytes, true);
+      if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
+      std::memset(copy.to, 0, static_cast<size_t>(copy.nbytes));
+      std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.used));
+    }
+    fiber.copies.clear();
+  }
+
+  static void load_matrices(GridMachine* machine, char* row, uint32_t* words, int64_t transposed) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    grid.touch_shared(fiber, row, 16, false, true);
+    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
+    grid.show(fiber, reinterpret_cast<uint64_t>(row));
+    const int64_t lane = machine->thread % kWarp, line = lane / 4, place = lane % 4;
+    for (int64_t j = 0; j < 4; ++j) {
+      uint16_t halves[2];
+      for (int64_t k = 0; k < 2; ++k) {
+        const int64_t from = transposed ? 2 * place + k : line, at = transposed ? line : 2 * place + k;
+        std::memcpy(&halves[k], grid.shown_by<char>(fiber, 8 * j + from) + 2 * at, 2);
+      }
+      words[j] = uint32_t{halves[1]} << 16 | halves[0];
+    }
+    grid.give_way(fiber, State::AtShuffle);  // until all lanes have read
+  }
+
+  static void multiply_matrices(GridMachine* machine, uint32_t* words, int64_t kind) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    grid.show(fiber, reinterpret_cast<uint64_t>(words));
+    const int64_t lane = machine->thread % kWarp;
+    // Words `first` and `first + step` of four lanes are a row of 32 bytes.
+    const auto row_of = [&](int64_t line, int first, int step) {
+      MatrixRow row;
+      for (int64_t k = 0; k < 4; ++k) {
+        const uint32_t* const theirs = grid.shown_by<uint32_t>(fiber, 4 * line + k);
+        row.words[k] = theirs[first];
+        row.words[4 + k] = theirs[first + step];
+      }
+      return row;
+    };
+    uint32_t sums[4];
+    for (int down = 0; down < 2; ++down)
+      for (int across = 0; across < 2; ++across)
+        sums[2 * down + across] = added(words[6 + 2 * down + across], row_of(lane / 4, down, 2),
+                                        row_of(2 * (lane % 4) + across, 4, 1), static_cast<GridMatrix>(kind));
+    grid.give_way(fiber, State::AtShuffle);  // until all lanes have read
+    std::ranges::copy(sums, words + 6);
   }
 
   static void touch(GridMachine* machine, char* address, int64_t nbytes, int64_t access) {
@@ -168,14 +298,23 @@ class Grid {
     if (!is_inside) fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of all operands");
   }
 
-  void touch_shared(const Fiber& fiber, char* address, int64_t nbytes, bool writes) {
+  void mark_on_its_way(const char* address, int64_t nbytes, bool is_on_its_way) {
+    const auto first = static_cast<size_t>(address - fibers_[0].machine.shared);
+    for (size_t k = first; k < first + static_cast<size_t>(nbytes); ++k) shared_bytes_[k].is_on_its_way = is_on_its_way;
+  }
+
+  // `for_warp`: other lanes receive what is read.
+  void touch_shared(const Fiber& fiber, char* address, int64_t nbytes, bool writes, bool for_warp = false) {
     const auto me = static_cast<int>(fiber.machine.thread);
     const int64_t first = address - fiber.machine.shared;
     if (first < 0 || first + nbytes > call_.shared_bytes)
       return fail_at(fiber, writes ? "writes" : "reads", nbytes, "bytes outside of shared memory");
     for (int64_t k = first; k < first + nbytes; ++k) {
       SharedByte& byte = shared_bytes_[static_cast<size_t>(k)];
-      const bool met_writer = byte.writer != kNobody && byte.writer != me;
+      if (byte.is_on_its_way)
+        return fail_at(fiber, writes ? "writes" : "reads", nbytes,
+                       "bytes of shared memory that a copy has yet to write");
+      const bool met_writer = byte.writer != kNobody && (for_warp || byte.writer != me);
       const bool met_reader = writes && byte.reader != kNobody && byte.reader != me;
       if (met_writer || met_reader)
         return fail_at(fiber, writes ? "writes" : "reads", nbytes,
@@ -187,7 +326,7 @@ class Grid {
         byte.writer = me;
         byte.is_written = true;
       } else {
-        byte.reader = byte.reader == kNobody || byte.reader == me ? me : kSeveral;
+        byte.reader = !for_warp && (byte.reader == kNobody || byte.reader == me) ? me : kSeveral;
       }
     }
   }

@@ -18,6 +18,10 @@ struct GridMachine {
   uint64_t (*shuffle)(GridMachine*, uint64_t word, int64_t mask);  // the word of the lane whose number differs in `mask`
   void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // called before an access
   char* shared;  // the block's shared memory
+  void (*copy)(GridMachine*, char* to, const char* from, int64_t nbytes, int64_t used);  // starts a copy to shared memory; bytes from `used` on become zeros
+  void (*wait_copies)(GridMachine*);  // ends the thread's copies
+  void (*load_matrices)(GridMachine*, char* row, uint32_t* words, int64_t transposed);  // a word of each of four matrices, whose rows the lanes give
+  void (*multiply_matrices)(GridMachine*, uint32_t* words, int64_t kind);  // words: four of A, two of B, four of the sums, which are replaced
 };
 static_assert(offsetof(GridMachine, thread) == 0);
 static_assert(offsetof(GridMachine, block) == 8);
@@ -26,4 +30,8 @@ static_assert(offsetof(GridMachine, barrier) == 24);
 static_assert(offsetof(GridMachine, shuffle) == 32);
 static_assert(offsetof(GridMachine, touch) == 40);
 static_assert(offsetof(GridMachine, shared) == 48);
+static_assert(offsetof(GridMachine, copy) == 56);
+static_assert(offsetof(GridMachine, wait_copies) == 64);
+static_assert(offsetof(GridMachine, load_matrices) == 72);
+static_assert(offsetof(GridMachine, multiply_matrices) == 80);
 }  // namespace pellucid

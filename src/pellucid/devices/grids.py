@@ -80,13 +80,13 @@ def moves_bits(memory: tuple[str, ...], kernel: Kernel) -> bool:
 
 
 def image_of(
-    kernel_id: bytes, stored: int, reduced: int, memory: tuple[str, ...], gpu: int
+    kernel_id: bytes, axes: tuple[int, int, int, int], memory: tuple[str, ...], gpu: int
 ) -> bytes:
     """A kernel's cubin for a GPU; empty where no schedule takes it."""
     kernel = definition(kernel_id)
     assert kernel is not None
     architecture, folder = _target(gpu)
-    shape = Shape(stored, reduced, memory)
+    shape = Shape.of(axes, memory)
     if moves_bits(memory, kernel):
         return b""
     name = hashlib.sha256(f"{kernel.text}\0{shape}".encode()).digest()[:16]
@@ -97,7 +97,7 @@ def image_of(
         text = grid_module(kernel, shape).printed()
     except NotImplementedError:
         return b""
-    label = f"// {kernel_id.hex()} {stored} {reduced} {','.join(memory)}\n"
+    label = f"// {kernel_id.hex()} {','.join(map(str, axes))} {','.join(memory)}\n"
     made = _C._cuda_link(gpu, label + ptx(text, architecture))
     if folder is not None:
         folder.put(name, Blob(made, 0))
