@@ -431,7 +431,7 @@ std::optional<int64_t> Gpus::launch(const Launch& given) {
     if (is_blocking_) finish_stream(given.device, stream);
     return 0;
   }
-  const Handle kernel = kernel_for(given.device, given.kernel.id, grid, given.operands);
+  const Handle kernel = grid.is_too_deep ? nullptr : kernel_for(given.device, given.kernel.id, grid, given.operands);
   source->log_launch(given, !kernel);
   if (!kernel) return std::nullopt;
   std::optional<StatusRing::Word> status;

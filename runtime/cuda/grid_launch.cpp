@@ -49,6 +49,10 @@ class Placing {
   }
 
   std::span<const Axis> axes() const { return axes_; }
+  // Whether a product's sum runs over more points than its kernel can number.
+  bool is_too_deep(int stored) const {
+    return kernel_.form == GridForm::Gemm && !is_numbered(axes().subspan(static_cast<size_t>(stored)));
+  }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
 
@@ -99,10 +103,19 @@ class Placing {
     }
     if (rows.empty()) rows.push_back({1, {}});
     if (columns.empty()) columns.push_back({1, {}});
+    for (auto* list : {&rows, &columns})
+      for (; !is_numbered(*list); list->erase(list->begin())) batches.push_back(list->front());
     axes_ = std::move(batches);
     for (const auto* list : {&rows, &columns}) axes_.insert(axes_.end(), list->begin(), list->end());
     rows_ = static_cast<int>(rows.size());
     columns_ = static_cast<int>(columns.size());
+  }
+
+  // Whether 32 bits number the points of several axes, as kernels of products do.
+  static bool is_numbered(std::span<const Axis> axes) {
+    double points = 1;
+    for (const Axis& axis : axes) points *= static_cast<double>(axis.extent);
+    return axes.size() < 2 || points < double{INT32_MAX};
   }
 
   const GridKernel& kernel_;
@@ -123,6 +136,7 @@ GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_
   } else {
     grid.stored = placing.place_axes();
     grid.reduced = static_cast<int>(placing.axes().size()) - grid.stored;
+    grid.is_too_deep = placing.is_too_deep(grid.stored);
     grid.rows = placing.rows();
     grid.columns = placing.columns();
     std::ranges::transform(placing.axes(), grid.extents, &Axis::extent);

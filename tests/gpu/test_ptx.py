@@ -41,7 +41,8 @@ DIVIDED = Map((load(0, (), "int64") // load(1, (), "int64"),))
 
 def case(form, dtypes, stored, reduced, params=()):
     kernel = Kernel(form, dtypes[1:], dtypes[:1], params)
-    return kernel, Shape(stored, reduced, dtypes)
+    lines = int(isinstance(form, Gemm))
+    return kernel, Shape(stored, reduced, dtypes, lines, lines)
 
 
 CASES = {

@@ -22,7 +22,9 @@ CHUNK = 16
 their size, so that neighbours are in different banks."""
 
 
-_TOGETHER = 4  # elements that a thread loads at a time
+# Elements that a thread loads at a time, as they are and converted.
+_TOGETHER = 4
+_CONVERTED_TOGETHER = 2
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,23 @@ class Places:
     def computed(self, operand: int, point: Value) -> Value:
         """The bytes from the first point."""
         found = self.g.function.integer(0)
-        for axis, place in self.g.coordinates(point, self.axes).items():
+        for axis, place in self._coordinates(point).items():
             found = found + place * self.stride(operand, axis)
+        return found
+
+    def _coordinates(self, point: Value) -> dict[int, Value]:
+        """The place along each axis, by divisions of 32 bits, which take few registers:
+        of several axes there are fewer than 2**31 points (runtime/cuda/grid_launch.h).
+        """
+        f, found = self.g.function, {}
+        if len(self.axes) < 2:
+            return dict.fromkeys(self.axes, point)
+        left = f.convert("trunc", point, "i32")
+        for axis in reversed(self.axes[1:]):
+            extent = f.convert("trunc", self.g.named[f"e{axis}"], "i32")
+            found[axis] = f.convert("zext", f.binary("urem", left, extent), "i64")
+            left = f.binary("udiv", left, extent)
+        found[self.axes[0]] = f.convert("zext", left, "i64")
         return found
 
     def _slot(self, operand: int, number: Value, part: Value) -> Value:
@@ -264,9 +281,10 @@ class Loader:
         rows, at_once = layout.lines * layout.depth // length, THREADS // length
         inner = thread & (length - 1)
         outer = f.binary("lshr", thread, length.bit_length() - 1)
+        count = _TOGETHER if self.is_raw else _CONVERTED_TOGETHER
 
         def some(first: Value, _: list[Value]) -> None:
-            points = [outer + first + k * at_once for k in range(_TOGETHER)]
+            points = [outer + first + k * at_once for k in range(count)]
             self._copy_points(
                 block,
                 stage,
@@ -274,7 +292,7 @@ class Loader:
                 [(inner, p) if lines_first else (p, inner) for p in points],
             )
 
-        f.loop(0, rows, _TOGETHER * at_once, [], some, at_least_once=True, rolled=True)
+        f.loop(0, rows, count * at_once, [], some, at_least_once=True, rolled=True)
 
     def _copy_points(
         self,

@@ -15,6 +15,7 @@ from pellucid_compiler.gpu.builder import MATRIX_SUMS, GpuFunction
 from pellucid_compiler.gpu.product_loader import Layout
 
 _PART = 4  # rows and columns of a thread's results
+_PLACES = 2  # of the sum in an iteration of the loop over a tile
 _LINES = 32  # of a factor, whose words a warp has at a time
 
 
@@ -52,22 +53,31 @@ class FmaTile:
         self, stages: Sequence[Value], along: Sequence[Value], sums: Sequence[Value]
     ) -> list[Value]:
         """The sums with the products of two tiles, in ascending order."""
-        f, found = self.function, list(sums)
-        several = self.kind.with_lanes(_PART)
-        for place in range(self.depth):
-            x, y = (
-                f.read_shared(
-                    f.offset(stage, layouts[0].offset(line, f.integer(place))), several
-                )
-                for stage, layouts, line in zip(
-                    stages, self.layouts, (self._row, self._column), strict=True
-                )
+        f = self.function
+
+        def some(first: Value, carried: list[Value]) -> list[Value]:
+            for k in range(_PLACES):
+                carried = self._add_place(stages, first + k, carried)
+            return carried
+
+        return f.loop(
+            0, self.depth, _PLACES, sums, some, at_least_once=True, rolled=True
+        )
+
+    def _add_place(
+        self, stages: Sequence[Value], place: Value, sums: Sequence[Value]
+    ) -> list[Value]:
+        f, several = self.function, self.kind.with_lanes(_PART)
+        x, y = (
+            f.read_shared(f.offset(stage, layouts[0].offset(line, place)), several)
+            for stage, layouts, line in zip(
+                stages, self.layouts, (self._row, self._column), strict=True
             )
-            left, right = ([f.extract(v, k) for k in range(_PART)] for v in (x, y))
-            for k, total in enumerate(found):
-                a, b = left[k // _PART], right[k % _PART]
-                is_float = self.kind.is_float
-                found[k] = f.fma(a, b, total) if is_float else a * b + total
+        )
+        found = []
+        for k, total in enumerate(sums):
+            a, b = f.extract(x, k // _PART), f.extract(y, k % _PART)
+            found.append(f.fma(a, b, total) if self.kind.is_float else a * b + total)
         return found
 
 

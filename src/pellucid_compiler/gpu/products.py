@@ -58,8 +58,9 @@ class _Product:
         self.num_rows, self.num_columns = g.count(rows), g.count(columns)
         reduced = range(shape.stored, shape.axes)
         self.depth = g.count(reduced)
-        self.rows = Places(g, rows, (0,), tile.rows, 1)
-        self.columns = Places(g, columns, (1,), tile.columns, 1)
+        self.finished = (g.first_output, *range(2, g.first_output))  # C and the bias
+        self.rows = Places(g, rows, (0, *self.finished), tile.rows, 1)
+        self.columns = Places(g, columns, (1, *self.finished), tile.columns, 1)
         self.places = Places(g, reduced, (0, 1), tile.depth, 2)
         self.loaders = [
             Loader(g, k, lines, self.places, tile.layouts[k], tile.kept)
@@ -77,14 +78,21 @@ class _Product:
         def one(index: Value, _: list[Value]) -> None:
             batch = f.binary("udiv", index, across * down)
             inside = f.binary("urem", index, across * down)
-            starts = g.moved(g.pointers, g.coordinates(batch, self.batches))
             row = f.binary("udiv", inside, across) * tile.rows
             column = f.binary("urem", inside, across) * tile.columns
-            self._finish(starts, row, column, self._sums(starts, row, column))
+            starts = [self._start(k, batch) for k in range(2)]
+            self._finish(batch, row, column, self._sums(starts, row, column))
 
         count = g.count(self.batches) * across * down
         f.loop(f.block(), count, f.blocks(), [], one)
         f.ret()
+
+    def _start(self, operand: int, batch: Value) -> Value:
+        """Where an operand's part for a batch is."""
+        start = self.g.pointers[operand]
+        for axis, place in self.g.coordinates(batch, self.batches).items():
+            start = self.function.offset(start, place * self.rows.stride(operand, axis))
+        return start
 
     def _sums(self, starts: Sequence[Value], row: Value, column: Value) -> list[Value]:
         """Loads a part of the factors, and adds up the one before, in turn."""
@@ -106,7 +114,7 @@ class _Product:
 
             def load() -> None:
                 for loader, start, line, stage in zip(
-                    self.loaders, starts, (row, column), stages(part), strict=False
+                    self.loaders, starts, (row, column), stages(part), strict=True
                 ):
                     loader.load(Block(start, line, first, part), stage)
                 self.places.write(first + tile.depth, part ^ 1)
@@ -122,30 +130,27 @@ class _Product:
         return f.loop(0, steps + 1, 1, tile.zeros(), step)
 
     def _finish(
-        self, starts: Sequence[Value], row: Value, column: Value, sums: list[Value]
+        self, batch: Value, row: Value, column: Value, sums: list[Value]
     ) -> None:
         """Adds the bias and stores the results."""
         g, f = self.g, self.function
         stored = g.first_output
-        operands = [stored, *range(2, stored)]
         rows, columns = self.tile.points()
-
-        def far(lines: Places, point: Value) -> list[Value]:
-            return [lines.computed(k, point) for k in operands]
-
-        to_columns = [far(self.columns, column + c) for c in columns]
+        starts = [self._start(k, batch) for k in self.finished]
         for r, own_row in enumerate(rows):
-            to_row = far(self.rows, row + own_row)
             for c, own_column in enumerate(columns):
-                at = [
-                    f.offset(starts[k], down + across)
-                    for k, down, across in zip(
-                        operands, to_row, to_columns[c], strict=True
-                    )
-                ]
                 total = self.tile.sum_at(sums, r, c)
 
-                def finish(at: list[Value] = at, total: Value = total) -> None:
+                def finish(
+                    own_row: Value = own_row,
+                    own_column: Value = own_column,
+                    total: Value = total,
+                ) -> None:
+                    at = []
+                    for k, start in zip(self.finished, starts, strict=True):
+                        down = self.rows.read(k, row, own_row, f.integer(0))
+                        across = self.columns.read(k, column, own_column, f.integer(0))
+                        at.append(f.offset(start, down + across))
                     if len(at) > 1:
                         bias = g.load(2, at[1])
                         total = total + convert(f, bias, g.dtypes[2], self.summed)
@@ -154,3 +159,5 @@ class _Product:
                 inside = row + own_row < self.num_rows
                 inside = inside & (column + own_column < self.num_columns)
                 f.branch(inside, finish)
+        if len(self.rows.axes) > 1 or len(self.columns.axes) > 1:
+            f.barrier()  # before the next tile's tables are written
