@@ -91,7 +91,7 @@ def test_ptxas_takes_them_without_spills(architecture):
         pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
     for name in CASES:
         message = assemble(ptx(text_of(name), architecture), ptxas, architecture)
-        assert "0 bytes spill stores" in message, (name, message)
+        assert " 0 bytes spill stores" in message, (name, message)
 
 
 def test_a_form_without_a_schedule_is_refused():
