@@ -50,18 +50,19 @@ class Outcome(NamedTuple):
     faults: list[str] | None
 
 
-def shape_of(kernel: Kernel) -> Shape:
-    """Axes that no merging leaves out, and memory of the kernel's own dtypes; of a
-    block, the widest tiles, which need the most registers."""
+def shapes_of(kernel: Kernel) -> list[Shape]:
+    """Axes that no merging leaves out, and memory of the kernel's own dtypes. Of a
+    block, the widest tiles, which need the most registers; of a product, matrices and
+    then an image's windows in both factors."""
     memory = (*kernel.outputs, *kernel.inputs)
     form = kernel.form
     if isinstance(form, Nest):
-        return Shape(form.rank, 0, memory)
+        return [Shape(form.rank, 0, memory)]
     if isinstance(form, Block):
-        return Shape(form.parallel, MOST_COLUMNS, memory)
+        return [Shape(form.parallel, MOST_COLUMNS, memory)]
     if isinstance(form, Gemm):
-        return Shape(3, 1, memory)
-    return Shape(2, 0, memory) if isinstance(form, Map) else Shape(2, 1, memory)
+        return [Shape(3, 1, memory, 1, 1), Shape(5, 3, memory, 2, 2)]
+    return [Shape(2, 0, memory) if isinstance(form, Map) else Shape(2, 1, memory)]
 
 
 def checked(group: str, names: list[bytes], known: str, ptxas: str | None) -> Outcome:
@@ -73,7 +74,9 @@ def checked(group: str, names: list[bytes], known: str, ptxas: str | None) -> Ou
         kernel = definitions.get(name)
         assert kernel is not None
         try:
-            texts[name.hex()] = grid_module(kernel, shape_of(kernel)).printed()
+            for number, shape in enumerate(shapes_of(kernel)):
+                key = f"{name.hex()}{'.' * number}"
+                texts[key] = grid_module(kernel, shape).printed()
         except NotImplementedError as refusal:
             refused[f"{group.partition('-')[0]}: {refusal}"] += 1
     digest = digest_of(texts)

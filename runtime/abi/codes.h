@@ -278,4 +278,15 @@ enum class GridAccess : uint8_t {
 template <>
 inline constexpr int kNumCodes<GridAccess> = 4;
 inline constexpr std::string_view kGridAccessNames[] = {"read_global", "write_global", "read_shared", "write_shared"};
+
+// The elements of matrices that the lanes of an emulated warp multiply.
+enum class GridMatrix : uint8_t {
+  Float16,
+  BFloat16,
+  Int8,
+  UInt8,
+};
+template <>
+inline constexpr int kNumCodes<GridMatrix> = 4;
+inline constexpr std::string_view kGridMatrixNames[] = {"float16", "bfloat16", "int8", "uint8"};
 }  // namespace pellucid

@@ -53,8 +53,7 @@ struct IdHash {
 // What a kernel's code depends on: id, GPU, numbers of axes, dtypes in memory.
 std::string code_key(const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands) {
   std::string key(reinterpret_cast<const char*>(id.data()), id.size());
-  key += static_cast<char>(grid.stored);
-  key += static_cast<char>(grid.reduced);
+  for (const int axes : {grid.stored, grid.reduced, grid.rows, grid.columns}) key += static_cast<char>(axes);
   for (const LaunchOperand& operand : operands) key += static_cast<char>(operand.dtype);
   return key;
 }
@@ -432,7 +431,7 @@ std::optional<int64_t> Gpus::launch(const Launch& given) {
     if (is_blocking_) finish_stream(given.device, stream);
     return 0;
   }
-  const Handle kernel = kernel_for(given.device, given.kernel.id, grid, given.operands);
+  const Handle kernel = grid.is_too_deep ? nullptr : kernel_for(given.device, given.kernel.id, grid, given.operands);
   source->log_launch(given, !kernel);
   if (!kernel) return std::nullopt;
   std::optional<StatusRing::Word> status;

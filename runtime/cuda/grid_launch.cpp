@@ -64,6 +64,12 @@ class Placing {
   }
 
   std::span<const Axis> axes() const { return axes_; }
+  // Whether a product's sum runs over more points than its kernel can number.
+  bool is_too_deep(int stored) const {
+    return kernel_.form == GridForm::Gemm && !is_numbered(axes().subspan(static_cast<size_t>(stored)));
+  }
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
 
  private:
   bool is_sum(size_t k) const { return k < 64 && kernel_.sums >> k & 1; }
@@ -101,8 +107,8 @@ class Placing {
     axes.push_back(inner);
   }
 
-  // A product's axes: batches, then one that the first factor alone has, its rows, then one that the second alone has,
-  // the columns.
+  // A product's axes: batches, then those that the first factor alone has, the rows, then those that the second alone
+  // has, the columns. A convolution's windows are rows or columns of several axes.
   void place_matrices(size_t stored) {
     std::vector<Axis> batches, rows, columns;
     const auto outputs = static_cast<size_t>(launch_.num_outputs);
@@ -112,16 +118,25 @@ class Placing {
     }
     if (rows.empty()) rows.push_back({1, {}});
     if (columns.empty()) columns.push_back({1, {}});
+    for (auto* list : {&rows, &columns})
+      for (; !is_numbered(*list); list->erase(list->begin())) batches.push_back(list->front());
     axes_ = std::move(batches);
-    axes_.insert(axes_.end(), rows.begin(), rows.end() - 1);
-    axes_.insert(axes_.end(), columns.begin(), columns.end() - 1);
-    axes_.push_back(rows.back());
-    axes_.push_back(columns.back());
+    for (const auto* list : {&rows, &columns}) axes_.insert(axes_.end(), list->begin(), list->end());
+    rows_ = static_cast<int>(rows.size());
+    columns_ = static_cast<int>(columns.size());
+  }
+
+  // Whether 32 bits number the points of several axes, as kernels of products do.
+  static bool is_numbered(std::span<const Axis> axes) {
+    double points = 1;
+    for (const Axis& axis : axes) points *= static_cast<double>(axis.extent);
+    return axes.size() < 2 || points < double{INT32_MAX};
   }
 
   const GridKernel& kernel_;
   const Launch& launch_;
   std::vector<Axis> axes_;
+  int rows_ = 0, columns_ = 0;
   int64_t groups_ = 1;
 };
 
@@ -138,6 +153,9 @@ GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_
   } else {
     grid.stored = placing.place_axes();
     grid.reduced = static_cast<int>(placing.axes().size()) - grid.stored;
+    grid.is_too_deep = placing.is_too_deep(grid.stored);
+    grid.rows = placing.rows();
+    grid.columns = placing.columns();
     std::ranges::transform(placing.axes(), grid.extents, &Axis::extent);
   }
   for (int axis = 0; axis < grid.stored; ++axis) grid.points *= grid.extents[axis];

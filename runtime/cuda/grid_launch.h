@@ -21,10 +21,11 @@ struct GridKernel {
 };
 
 struct GridLaunch {
-  // Numbers of axes: with the operands' dtypes what a kernel's text depends on. Of a block, `reduced` is instead how
-  // many columns its tiles of results have.
-  int stored = 0, reduced = 0;
-  int64_t points = 1;  // of the stored axes
+  // Axes: with the operands' dtypes what a kernel's text depends on. The last stored ones of a product number its rows,
+  // then its columns. Of a block, `reduced` is how many columns its tiles of results have.
+  int stored = 0, reduced = 0, rows = 0, columns = 0;
+  int64_t points = 1;        // of the stored axes
+  bool is_too_deep = false;  // a product's sum has 2**31 points on several axes: no schedule takes it
   int64_t extents[kMaxAxes];
   std::vector<uint64_t> words;  // the kernel's arguments: addresses of operands, `status`, then numbers
 };

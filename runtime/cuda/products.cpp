@@ -68,13 +68,16 @@ std::optional<Matrix> matrix(uint64_t address, int64_t rows, int64_t columns, in
   return std::nullopt;
 }
 
-// The axes of a placed product: at most one of batches, the rows, the columns and the sum.
+// The axes of a placed product: at most one of batches, the rows, the columns and the sum. One of several axes of rows
+// or of columns, along which a factor stays in place, is one of batches.
 struct Axes {
   const Launch& launch;
   const GridLaunch& grid;
   int64_t item;
 
   bool has_batches() const { return grid.stored == 3; }
+  int batch() const { return grid.columns == 2 ? 1 : 0; }
+  int row() const { return has_batches() ? 1 - batch() : 0; }
   int64_t extent(int axis) const { return grid.extents[axis]; }
   // In elements; the words are described in grid_launch.h.
   int64_t stride(size_t operand, int axis) const {
@@ -82,7 +85,7 @@ struct Axes {
     const size_t first = launch.operands.size() + 1 + axes;
     return static_cast<int64_t>(grid.words[first + operand * axes + static_cast<size_t>(axis)]) / item;
   }
-  int64_t batch_stride(size_t operand) const { return has_batches() ? stride(operand, 0) : 0; }
+  int64_t batch_stride(size_t operand) const { return has_batches() ? stride(operand, batch()) : 0; }
 };
 
 void check(int status, const char* function) {
@@ -115,9 +118,9 @@ bool Products::run(const Launch& launch, const GridLaunch& grid, Handle stream) 
     if (operand.dtype != dtype) return false;
   if (!kind || grid.reduced != 1 || grid.stored > 3 || launch.operands.size() > 4) return false;
   const Axes axes{launch, grid, static_cast<int64_t>(item_size(dtype))};
-  const int row = grid.stored - 2, column = grid.stored - 1, sum = grid.stored;
+  const int row = axes.row(), column = grid.stored - 1, sum = grid.stored;
   const int64_t rows = axes.extent(row), columns = axes.extent(column), depth = axes.extent(sum);
-  const int64_t batches = axes.has_batches() ? axes.extent(0) : 1;
+  const int64_t batches = axes.has_batches() ? axes.extent(axes.batch()) : 1;
   if (rows * columns * depth * batches < kSmallest) return false;
   // The library's matrices are of columns, so it computes the transposed of a result of rows: D' = B' A'.
   if (axes.stride(0, column) != 1 || axes.stride(0, row) < columns) return false;

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "device/grid_matrices.h"
+
 // Saves the callee-saved state of the ABI and switches to the other stack; swapcontext would take ten times as long.
 extern "C" void pellucid_switch_stack(void** save, void* to);
 asm(R"(
@@ -34,7 +36,16 @@ constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 
 enum class State { Ready, AtBarrier, AtShuffle, Done };
 
+enum class SharedAccess { Read, ReadForWarp, Write, Update };  // other lanes receive what is read for the warp
+
 class Grid;
+
+// A copy that `wait_copies` ends.
+struct Copy {
+  char* to;
+  const char* from;
+  int64_t nbytes, used;
+};
 
 struct Fiber {
   GridMachine machine;  // must come first: a fiber is found by its address
@@ -45,6 +56,7 @@ struct Fiber {
   uint64_t* words;  // of the gather that it waits in
   uint32_t lanes;
   bool orders;
+  std::vector<Copy> copies;  // on their way
   std::unique_ptr<char[]> stack;
 };
 
@@ -55,6 +67,7 @@ struct SharedByte {
   int reading_warp = kNobody;
   uint32_t written_at = 0, read_at = 0;
   bool is_written = false;  // at any time
+  bool is_on_its_way = false;
 };
 
 class Grid {
@@ -99,9 +112,22 @@ class Grid {
     const auto shared = (reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15};
     for (size_t k = 0; k < fibers_.size(); ++k) {
       Fiber& fiber = fibers_[k];
-      fiber.machine = {static_cast<int64_t>(k),         block,  call_.blocks, barrier, shuffle, touch,
-                       reinterpret_cast<char*>(shared), gather, update,       fail_in};
+      fiber.machine = {.thread = static_cast<int64_t>(k),
+                       .block = block,
+                       .blocks = call_.blocks,
+                       .barrier = barrier,
+                       .shuffle = shuffle,
+                       .touch = touch,
+                       .shared = reinterpret_cast<char*>(shared),
+                       .gather = gather,
+                       .update = update,
+                       .fail = fail_in,
+                       .copy = copy,
+                       .wait_copies = wait_copies,
+                       .load_matrices = load_matrices,
+                       .multiply_matrices = multiply_matrices};
       fiber.grid = this;
+      fiber.copies.clear();
       fiber.state = State::Ready;
       const auto top = reinterpret_cast<uintptr_t>(fiber.stack.get() + kStackBytes) & ~uintptr_t{15};
       auto* const frame = reinterpret_cast<void**>(top) - 2;  // aligned as after a call: 16 bytes plus 8
@@ -196,8 +222,78 @@ class Grid {
 
   static void update(GridMachine* machine, char* address, int64_t nbytes) {
     Fiber& fiber = fiber_of(machine);
-    fiber.grid->touch_shared(fiber, address, nbytes, true, true);
-    if (!fiber.grid->fault_.empty()) fiber.grid->give_way(fiber, State::Done);  // does not return
+    fiber.grid->touch_shared(fiber, address, nbytes, SharedAccess::Update);
+    fiber.grid->leave_on_fault(fiber);
+  }
+
+  // The destination holds NaN until the copy ends.
+  static void copy(GridMachine* machine, char* to, const char* from, int64_t nbytes, int64_t used) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    const auto is_aligned = [&](const char* p) {
+      return reinterpret_cast<uintptr_t>(p) % static_cast<size_t>(nbytes) == 0;
+    };
+    if (!is_aligned(to) || (used && !is_aligned(from)))
+      grid.fail_at(fiber, "copies", nbytes, "bytes that are not aligned");
+    if (used) grid.touch_global(fiber, reinterpret_cast<uint64_t>(from), used, false);
+    grid.touch_shared(fiber, to, nbytes, SharedAccess::Write);
+    grid.leave_on_fault(fiber);
+    std::memset(to, 0xFF, static_cast<size_t>(nbytes));
+    grid.mark_on_its_way(fiber, to, nbytes, true);
+    fiber.copies.push_back({to, from, nbytes, used});
+  }
+
+  static void wait_copies(GridMachine* machine) {
+    Fiber& fiber = fiber_of(machine);
+    Grid& grid = *fiber.grid;
+    for (const Copy& copy : fiber.copies) {
+      grid.mark_on_its_way(fiber, copy.to, copy.nbytes, false);
+      grid.touch_shared(fiber, copy.to, copy.nbytes, SharedAccess::Write);
+      grid.leave_on_fault(fiber);
+      std::memset(copy.to, 0, static_cast<size_t>(copy.nbytes));
+      std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.used));
+    }
+    fiber.copies.clear();
+  }
+
+  static void load_matrices(GridMachine* machine, char* row, uint32_t* words, int64_t transposed) {
+    Fiber& fiber = fiber_of(machine);
+    fiber.grid->touch_shared(fiber, row, 16, SharedAccess::ReadForWarp);
+    fiber.grid->leave_on_fault(fiber);
+    uint64_t rows[kWarp];
+    gather(machine, reinterpret_cast<uint64_t>(row), kAllLanes, false, rows);
+    const int64_t lane = machine->thread % kWarp, line = lane / 4, place = lane % 4;
+    for (int64_t j = 0; j < 4; ++j) {
+      uint16_t halves[2];
+      for (int64_t k = 0; k < 2; ++k) {
+        const int64_t from = transposed ? 2 * place + k : line, at = transposed ? line : 2 * place + k;
+        std::memcpy(&halves[k], reinterpret_cast<const char*>(rows[8 * j + from]) + 2 * at, 2);
+      }
+      words[j] = uint32_t{halves[1]} << 16 | halves[0];
+    }
+  }
+
+  static void multiply_matrices(GridMachine* machine, uint32_t* words, int64_t kind) {
+    uint64_t shown[kWarp];
+    gather(machine, reinterpret_cast<uint64_t>(words), kAllLanes, false, shown);
+    const int64_t lane = machine->thread % kWarp;
+    // Words `first` and `first + step` of four lanes are a row of 32 bytes.
+    const auto row_of = [&](int64_t line, int first, int step) {
+      MatrixRow row;
+      for (int64_t k = 0; k < 4; ++k) {
+        const auto* const theirs = reinterpret_cast<const uint32_t*>(shown[4 * line + k]);
+        row.words[k] = theirs[first];
+        row.words[4 + k] = theirs[first + step];
+      }
+      return row;
+    };
+    uint32_t sums[4];
+    for (int down = 0; down < 2; ++down)
+      for (int across = 0; across < 2; ++across)
+        sums[2 * down + across] = matrix_sum(words[6 + 2 * down + across], row_of(lane / 4, down, 2),
+                                             row_of(2 * (lane % 4) + across, 4, 1), static_cast<GridMatrix>(kind));
+    gather(machine, 0, kAllLanes, false, shown);  // until all lanes have read
+    std::ranges::copy(sums, words + 6);
   }
 
   static void fail_in(GridMachine* machine, const char* what) {
@@ -211,9 +307,15 @@ class Grid {
     Grid& grid = *fiber.grid;
     const auto kind = static_cast<GridAccess>(access);
     const bool is_shared = kind == GridAccess::ReadShared || kind == GridAccess::WriteShared;
-    is_shared ? grid.touch_shared(fiber, address, nbytes, kind == GridAccess::WriteShared, false)
-              : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, kind == GridAccess::WriteGlobal);
-    if (!grid.fault_.empty()) grid.give_way(fiber, State::Done);  // does not return
+    const bool writes = kind == GridAccess::WriteShared || kind == GridAccess::WriteGlobal;
+    is_shared ? grid.touch_shared(fiber, address, nbytes, writes ? SharedAccess::Write : SharedAccess::Read)
+              : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, writes);
+    grid.leave_on_fault(fiber);
+  }
+
+  // Does not return after a fault.
+  void leave_on_fault(Fiber& fiber) {
+    if (!fault_.empty()) give_way(fiber, State::Done);
   }
 
   void touch_global(const Fiber& fiber, uint64_t address, int64_t nbytes, bool writes) {
@@ -236,7 +338,14 @@ class Grid {
     return at >= 0 && at + nbytes <= static_cast<int64_t>(variables().size()) ? call_.shared_bytes + at : -1;
   }
 
-  void touch_shared(const Fiber& fiber, const char* address, int64_t nbytes, bool writes, bool is_update) {
+  void mark_on_its_way(const Fiber& fiber, const char* address, int64_t nbytes, bool is_on_its_way) {
+    const auto first = static_cast<size_t>(place_of(fiber, address, nbytes));
+    for (size_t k = first; k < first + static_cast<size_t>(nbytes); ++k) shared_bytes_[k].is_on_its_way = is_on_its_way;
+  }
+
+  void touch_shared(const Fiber& fiber, const char* address, int64_t nbytes, SharedAccess access) {
+    const bool is_update = access == SharedAccess::Update, for_warp = access == SharedAccess::ReadForWarp;
+    const bool writes = is_update || access == SharedAccess::Write;
     const auto me = static_cast<int>(fiber.machine.thread);
     const int warp = me / static_cast<int>(kWarp);
     const uint32_t now = times_[static_cast<size_t>(warp)];
@@ -245,11 +354,14 @@ class Grid {
     if (first < 0) return fail_at(fiber, verb, nbytes, "bytes outside of shared memory");
     for (int64_t k = first; k < first + nbytes; ++k) {
       SharedByte& byte = shared_bytes_[static_cast<size_t>(k)];
+      if (byte.is_on_its_way)
+        return fail_at(fiber, verb, nbytes, "bytes of shared memory that a copy has yet to write");
       const bool is_ordered_write =
           byte.writer >= 0 && byte.writer / static_cast<int>(kWarp) == warp && byte.written_at < now;
       const bool is_ordered_read = byte.reading_warp == warp && byte.read_at < now;
       const bool met_writer =
-          byte.writer != kNobody && byte.writer != me && !is_ordered_write && !(is_update && byte.writer == kAtomics);
+          byte.writer != kNobody && (for_warp || byte.writer != me) && !is_ordered_write &&
+          !(is_update && byte.writer == kAtomics);
       const bool met_reader = writes && byte.reader != kNobody && byte.reader != me && !is_ordered_read;
       if (met_writer || met_reader)
         return fail_at(fiber, verb, nbytes,
@@ -259,7 +371,7 @@ class Grid {
         return fail_at(fiber, "reads", nbytes, "bytes of shared memory that nobody wrote");
       if (!writes) {
         byte.reading_warp = byte.reader == kNobody || byte.reading_warp == warp ? warp : kSeveral;
-        byte.reader = byte.reader == kNobody || byte.reader == me ? me : kSeveral;
+        byte.reader = !for_warp && (byte.reader == kNobody || byte.reader == me) ? me : kSeveral;
         byte.read_at = now;
       } else {
         byte.writer = is_update ? kAtomics : me;

@@ -38,8 +38,8 @@ class Compiler final : public cuda::KernelSource {
     const Object dtypes = own(PyTuple_New(static_cast<Py_ssize_t>(operands.size())));
     for (size_t k = 0; k < operands.size(); ++k)
       PyTuple_SET_ITEM(dtypes.get(), k, to_string(pellucid::name(operands[k].dtype)).leak());
-    const Object found = own(
-        PyObject_CallFunction(image_of.get(), "OiiOi", id_of(id).get(), grid.stored, grid.reduced, dtypes.get(), gpu));
+    const Object found = own(PyObject_CallFunction(image_of.get(), "O(iiii)Oi", id_of(id).get(), grid.stored,
+                                                   grid.reduced, grid.rows, grid.columns, dtypes.get(), gpu));
     char* bytes;
     Py_ssize_t size;
     checked(PyBytes_AsStringAndSize(found.get(), &bytes, &size));
@@ -196,8 +196,8 @@ struct PlacedOperand {
   std::vector<int64_t> sizes, strides;
 };
 
-// _place_on_grid((form, params, sums, wide), outputs, stored, extents, operands, params, status): (stored axes, other axes,
-// the kernel's arguments). Operands: (address, sizes, strides).
+// _place_on_grid((form, params, sums, wide), outputs, stored, extents, operands, params, status): ((stored axes, other
+// axes, a product's rows and columns), the kernel's arguments). Operands: (address, sizes, strides).
 PyObject* place(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int form, num_params, num_outputs, num_stored;
@@ -229,7 +229,8 @@ PyObject* place(PyObject*, PyObject* args) {
     const Launch launch{"", nothing, {}, extents, num_stored, operands, num_outputs, params};
     const GridKernel kernel{static_cast<GridForm>(form), num_params, sums, wide};
     const GridLaunch grid = place_on_grid(kernel, launch, status);
-    return Py_BuildValue("(iiy#)", grid.stored, grid.reduced, reinterpret_cast<const char*>(grid.words.data()),
+    return Py_BuildValue("((iiii)y#)", grid.stored, grid.reduced, grid.rows, grid.columns,
+                         reinterpret_cast<const char*>(grid.words.data()),
                          static_cast<Py_ssize_t>(grid.words.size() * sizeof(uint64_t)));
   });
 }

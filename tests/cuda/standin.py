@@ -131,7 +131,7 @@ def _emulated(label: str):
 
     if label.startswith("// user "):
         return USER_KERNELS[label.removeprefix("// user ")]()
-    _, kernel_id, stored, reduced, memory = label.split(" ")
-    shape = Shape(int(stored), int(reduced), tuple(memory.split(",")))
+    _, kernel_id, axes, memory = label.split(" ")
+    shape = Shape.of(tuple(map(int, axes.split(","))), tuple(memory.split(",")))
     kernel = definition(bytes.fromhex(kernel_id))
     return compiled(kernel, shape)

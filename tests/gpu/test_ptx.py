@@ -47,7 +47,8 @@ def attention(*, backward=False):
 
 def case(form, dtypes, stored, reduced, params=()):
     kernel = Kernel(form, dtypes[1:], dtypes[:1], params)
-    return kernel, Shape(stored, reduced, dtypes)
+    lines = int(isinstance(form, Gemm))
+    return kernel, Shape(stored, reduced, dtypes, lines, lines)
 
 
 CASES = {

@@ -58,12 +58,12 @@ class Placed(NamedTuple):
         """As the runtime places launches on a GPU."""
         operands = tuple((o.address, o.sizes, o.strides) for o in launch.operands)
         outputs = len(launch.kernel.outputs)
-        stored, reduced, words = _C._place_on_grid(
+        axes, words = _C._place_on_grid(
             *(grid_facts(launch.kernel), outputs, launch.stored, launch.extents),
             *(operands, launch.params, 0),
         )
         memory = tuple(operand.dtype for operand in launch.operands)
-        return cls(Shape(stored, reduced, memory), bytearray(words))
+        return cls(Shape.of(axes, memory), bytearray(words))
 
 
 class Emulated(Backend):

@@ -85,13 +85,13 @@ def _checks_indices(form: Nest) -> bool:
 
 
 def image_of(
-    kernel_id: bytes, stored: int, reduced: int, memory: tuple[str, ...], gpu: int
+    kernel_id: bytes, axes: tuple[int, int, int, int], memory: tuple[str, ...], gpu: int
 ) -> bytes:
     """A kernel's cubin for a GPU; empty where no schedule takes it."""
     kernel = definition(kernel_id)
     assert kernel is not None
     architecture, folder = _target(gpu)
-    shape = Shape(stored, reduced, moved_as(memory, kernel))
+    shape = Shape.of(axes, moved_as(memory, kernel))
     name = hashlib.sha256(f"{kernel.text}\0{shape}".encode()).digest()[:16]
     known = folder.get(name) if folder is not None else None
     if known is not None:
@@ -100,7 +100,7 @@ def image_of(
         text = grid_module(kernel, shape).printed()
     except NotImplementedError:
         return b""
-    label = f"// {kernel_id.hex()} {stored} {reduced} {','.join(memory)}\n"
+    label = f"// {kernel_id.hex()} {','.join(map(str, axes))} {','.join(memory)}\n"
     made = _C._cuda_link(gpu, label + ptx(text, architecture))
     if folder is not None:
         folder.put(name, Blob(made, 0))

@@ -271,5 +271,10 @@ GRID_ACCESS: Final = Codes(
     "The accesses of a GPU kernel that runs on the CPU.",
     {"read_global": "", "write_global": "", "read_shared": "", "write_shared": ""},
 )
+GRID_MATRIX: Final = Codes(
+    "GridMatrix",
+    "The elements of matrices that the lanes of an emulated warp multiply.",
+    {"float16": "", "bfloat16=BFloat16": "", "int8": "", "uint8=UInt8": ""},
+)
 
 ALL: Final = tuple(value for value in list(vars().values()) if isinstance(value, Codes))

@@ -47,6 +47,24 @@ MACHINE: Final = (
         "called before an atomic in shared memory",
     ),
     Member("fail", f"void (*fail)({_SELF}, const char* what)", "ends the run"),
+    Member(
+        "copy",
+        f"void (*copy)({_SELF}, char* to, const char* from, int64_t nbytes,"
+        " int64_t used)",
+        "starts a copy to shared memory; bytes from `used` on become zeros",
+    ),
+    Member("wait_copies", f"void (*wait_copies)({_SELF})", "ends the thread's copies"),
+    Member(
+        "load_matrices",
+        f"void (*load_matrices)({_SELF}, char* row, uint32_t* words,"
+        " int64_t transposed)",
+        "a word of each of four matrices, whose rows the lanes give",
+    ),
+    Member(
+        "multiply_matrices",
+        f"void (*multiply_matrices)({_SELF}, uint32_t* words, int64_t kind)",
+        "words: four of A, two of B, four of the sums, which are replaced",
+    ),
 )
 OFFSETS: Final = {member.name: 8 * place for place, member in enumerate(MACHINE)}
 WARP: Final = 32

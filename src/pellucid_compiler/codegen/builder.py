@@ -476,6 +476,7 @@ class Function:
         *,
         at_least_once: bool = False,
         aligned: bool = False,
+        rolled: bool = False,
     ) -> list[Value]:
         """``for index in range(start, stop, step)``; returns the carried values.
 
@@ -506,6 +507,7 @@ class Function:
         again = following < high
         last = self._block
         hint = f", {self.module.aligned_loops()}" if aligned else ""
+        hint = f", {self.module.rolled_loops()}" if rolled else hint
         self._line(f"br i1 {again.text}, label %loop{label}, label %done{label}{hint}")
         phis = [
             f"  {x.text} = phi {x.type} [ {a.text}, %{before} ], [ {b.text}, %{last} ]"
@@ -643,6 +645,14 @@ class Module:
         self._metadata = [
             "!0 = distinct !{!0, !1}",
             '!1 = !{!"llvm.loop.align", i32 32}',
+        ]
+        return "!llvm.loop !0"
+
+    def rolled_loops(self) -> str:
+        """The metadata that marks the back edge of a loop that is not unrolled."""
+        self._metadata = [
+            "!0 = distinct !{!0, !1}",
+            '!1 = !{!"llvm.loop.unroll.disable"}',
         ]
         return "!llvm.loop !0"
 

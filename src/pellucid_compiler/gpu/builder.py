@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from pellucid_compiler.abi.codes import GRID_ACCESS
+from pellucid_compiler.abi.codes import GRID_ACCESS, GRID_MATRIX
 from pellucid_compiler.abi.grid import OFFSETS
 from pellucid_compiler.codegen.builder import (
+    FLOAT,
+    HALF,
     I32,
     I64,
     PTR,
@@ -39,6 +41,10 @@ class GpuFunction(Function):
 
     convention = ""
     attributes = 'nounwind "no-builtins"'
+    room = ""
+    """The attribute that leaves room for several blocks, by threads and blocks."""
+    has_matrices = False
+    """Whether the words ``load_matrices`` and ``multiply_matrices`` are there."""
     module: GpuModule
     status: Value
     """Where the kernel's status is: ``Grid`` sets it."""
@@ -76,12 +82,46 @@ class GpuFunction(Function):
         raise NotImplementedError
 
     def read_shared(self, pointer: Value, type_: Type) -> Value:
-        self.touch(pointer, type_.element_bytes, "read_shared")
-        return self.load(pointer, type_)
+        """A vector's address is a multiple of 16, or of its size."""
+        num_bytes = type_.element_bytes * type_.lanes
+        self.touch(pointer, num_bytes, "read_shared")
+        return self.load(pointer, type_, min(num_bytes, 16))
 
     def write_shared(self, value: Value, pointer: Value) -> None:
         self.touch(pointer, value.type.element_bytes, "write_shared")
         self.store(value, pointer)
+
+    def copy_async(self, to: Value, source: Value, num_bytes: int, used: Value) -> None:
+        """Starts to copy 4, 8 or 16 bytes into shared memory, both addresses aligned to
+        as many; only the first ``used`` are read, the others become zeros."""
+        raise NotImplementedError
+
+    def wait_copies(self) -> None:
+        """Waits until this thread's copies have ended. Other threads see what they
+        wrote after a barrier."""
+        raise NotImplementedError
+
+    def load_matrices(self, row: Value, *, transposed: bool) -> list[Value]:
+        """Four matrices of 8 rows of 16 bytes from shared memory, a word (i32) of each.
+
+        Lane ``8 j + r`` gives the address of row ``r`` of matrix ``j``. Lane ``l``
+        receives word ``l % 4`` of row ``l / 4``, or ``transposed`` the same of the
+        matrix of 16-bit elements with rows and columns exchanged. All lanes take part.
+        """
+        raise NotImplementedError
+
+    def multiply_matrices(
+        self, kind: str, a: list[Value], b: list[Value], sums: list[Value]
+    ) -> list[Value]:
+        """``sums + A B`` for A of 16 rows of 32 bytes and B of 8 columns of 32 bytes,
+        whose elements are of ``kind`` (``MATRIX_SUMS``), by a warp together.
+
+        Of lane ``l``, with ``g = l / 4``: ``a`` are words ``l % 4`` of rows ``g`` and
+        ``g + 8``, then words ``l % 4 + 4``; ``b`` are words ``l % 4`` and ``l % 4 + 4``
+        of column ``g``; ``sums`` are columns ``2 (l % 4)`` and the next of row ``g``,
+        then of row ``g + 8``.
+        """
+        raise NotImplementedError
 
     def atomic_add(self, pointer: Value, value: Value) -> None:
         """Adds to memory that other threads add to, in any order."""
@@ -110,6 +150,17 @@ class GpuFunction(Function):
         self.touch(self.status, 8, "write_global")
         places = f"ptr {self.status.text}, i64 0, i64 {status.text}"
         self._emit(Type("{ i64, i1 }"), f"cmpxchg {places} monotonic monotonic")
+
+
+MATRIX_SUMS = {"float16": FLOAT, "bfloat16": FLOAT, "int8": I32, "uint8": I32}
+"""The elements that ``multiply_matrices`` takes, and the types of their sums."""
+
+_MATRIX_NAMES = {
+    "float16": "m16n8k16.row.col.f32.f32",
+    "bfloat16": "m16n8k16.row.col.bf16",
+    "int8": "m16n8k32.row.col.s8",
+    "uint8": "m16n8k32.row.col.u8",
+}
 
 
 def require_word(type_: Type) -> None:
@@ -153,6 +204,8 @@ class NvptxFunction(HardwareFunction):
     """For LLVM's NVPTX target."""
 
     convention = "ptx_kernel "
+    room = ' "nvvm.maxntid"="{}" "nvvm.minctasm"="{}"'
+    has_matrices = True
 
     def special(self, name: str) -> Value:
         number = self.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", I32)
@@ -167,11 +220,48 @@ class NvptxFunction(HardwareFunction):
         name = "llvm.nvvm.shfl.sync.bfly.i32"
         return self.intrinsic(name, I32, all_lanes, word, lane_mask, clamp)
 
+    def copy_async(self, to: Value, source: Value, num_bytes: int, used: Value) -> None:
+        way = "cg" if num_bytes == 16 else "ca"  # around the first cache, or through it
+        name = f"llvm.nvvm.cp.async.{way}.shared.global.{num_bytes}.s"
+        places = self._in_space(to, 3), self._in_space(source, 1)
+        self.intrinsic(name, None, *places, self.convert("trunc", used, "i32"))
+
+    def wait_copies(self) -> None:
+        self.intrinsic("llvm.nvvm.cp.async.wait.all", None)
+
+    def load_matrices(self, row: Value, *, transposed: bool) -> list[Value]:
+        turned = ".trans" if transposed else ""
+        name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{turned}.b16.p3"
+        return self._several(name, I32, 4, self._in_space(row, 3))
+
+    def multiply_matrices(
+        self, kind: str, a: list[Value], b: list[Value], sums: list[Value]
+    ) -> list[Value]:
+        words = [*a, *b]
+        if kind == "float16":
+            words = [self.bitcast(word, HALF.with_lanes(2)) for word in words]
+        name = f"llvm.nvvm.mma.{_MATRIX_NAMES[kind]}"
+        return self._several(name, MATRIX_SUMS[kind], 4, *words, *sums)
+
+    def _in_space(self, pointer: Value, space: int) -> Value:
+        type_ = Type(f"ptr addrspace({space})")
+        return self._emit(type_, f"addrspacecast ptr {pointer.text} to {type_}")
+
+    def _several(self, name: str, type_: Type, count: int, *args: Value) -> list[Value]:
+        """The results of an intrinsic that has several."""
+        together = Type("{ " + ", ".join([str(type_)] * count) + " }")
+        found = self.intrinsic(name, together, *args)
+        return [
+            self._emit(type_, f"extractvalue {together} {found.text}, {k}")
+            for k in range(count)
+        ]
+
 
 class EmulatedFunction(GpuFunction):
     """For the CPU: the words are entries of the table of ``abi/grid.py``."""
 
     attributes = 'nounwind "no-trapping-math"="true" "no-builtins"'
+    has_matrices = True
     machine: Value
 
     @classmethod
@@ -189,8 +279,29 @@ class EmulatedFunction(GpuFunction):
 
     def barrier(self) -> None:
         if not self.module.leaves_barrier_out():
-            barrier = self._entry("barrier")
-            self._line(f"call void {barrier}({self._arguments()})")
+            self._tell("barrier")
+
+    def copy_async(self, to: Value, source: Value, num_bytes: int, used: Value) -> None:
+        self._tell("copy", to, source, self.integer(num_bytes), used)
+
+    def wait_copies(self) -> None:
+        if not self.module.leaves_barrier_out():
+            self._tell("wait_copies")
+
+    def load_matrices(self, row: Value, *, transposed: bool) -> list[Value]:
+        words = self.stack(16)
+        self._tell("load_matrices", row, words, self.integer(int(transposed)))
+        return [self.load(self.offset(words, 4 * k), I32) for k in range(4)]
+
+    def multiply_matrices(
+        self, kind: str, a: list[Value], b: list[Value], sums: list[Value]
+    ) -> list[Value]:
+        words = self.stack(40)
+        places = [self.offset(words, 4 * k) for k in range(10)]
+        for value, place in zip([*a, *b, *sums], places, strict=True):
+            self.store(value, place)
+        self._tell("multiply_matrices", words, self.integer(GRID_MATRIX[kind]))
+        return [self.load(place, MATRIX_SUMS[kind]) for place in places[6:]]
 
     def shuffle_xor(self, value: Value, mask: int) -> Value:
         bits = value.type.as_integer()
@@ -208,9 +319,7 @@ class EmulatedFunction(GpuFunction):
             self.branch(where, lambda: self.touch(pointer, num_bytes, access))
             return
         code = self.integer(GRID_ACCESS[access])
-        arguments = self._arguments(pointer, self.integer(num_bytes), code)
-        touch = self._entry("touch")
-        self._line(f"call void {touch}({arguments})")
+        self._tell("touch", pointer, self.integer(num_bytes), code)
 
     def shared(self, num_bytes: int) -> Value:
         start = self.load(self._word("shared"), PTR)
@@ -218,6 +327,10 @@ class EmulatedFunction(GpuFunction):
 
     def _word(self, name: str) -> Value:
         return self.offset(self.machine, OFFSETS[name])
+
+    def _tell(self, name: str, *values: Value) -> None:
+        """Calls an entry that returns nothing."""
+        self._line(f"call void {self._entry(name)}({self._arguments(*values)})")
 
     def _entry(self, name: str) -> str:
         return self.load(self._word(name), PTR).text
@@ -228,14 +341,17 @@ class EmulatedFunction(GpuFunction):
 
 
 class GpuModule(Module):
-    """The text of one kernel, by a printer. ``without_barrier``: the number of one that
-    the emulated code lacks, so that tests see that it is missed."""
+    """The text of one kernel, by a printer. ``without_barrier``: the number of one, or
+    of a wait for copies, that the emulated code lacks, so that tests see that it is
+    missed."""
 
     def __init__(self, printer: type[GpuFunction], without_barrier: int = -1) -> None:
         super().__init__()
         self.printer, self.without_barrier = printer, without_barrier
         self.function_class = printer
         self.shared_bytes = self.num_barriers = 0
+        self.blocks_together = 0
+        """How many blocks a multiprocessor must have registers for; 0: no matter."""
 
     def entry(
         self, pointers: Sequence[str], words: Sequence[str]
@@ -263,6 +379,9 @@ class GpuModule(Module):
 
     def printed(self) -> str:
         """The module as LLVM text."""
-        text = self.text(self.printer.attributes)
+        attributes = self.printer.attributes
+        if self.blocks_together:
+            attributes += self.printer.room.format(THREADS, self.blocks_together)
+        text = self.text(attributes)
         head = f"define {self.printer.convention}void @kernel"
         return text.replace("define void @kernel", head)

@@ -28,13 +28,23 @@ from pellucid_compiler.ir.expr import Expr
 @dataclass(frozen=True)
 class Shape:
     """``stored`` axes number the results, ``reduced`` axes are inside of each; those of
-    a nest are all stored. Of a block, ``stored`` classes are independent, and
-    ``reduced`` is how many columns its tiles of results have. ``memory`` has the
-    operands' dtypes there, outputs first."""
+    a nest are all stored. The last stored axes of a product are its ``rows`` and then
+    its ``columns``. Of a block, ``stored`` classes are independent, and ``reduced`` is
+    how many columns its tiles of results have. ``memory`` has the operands' dtypes
+    there, outputs first."""
 
     stored: int
     reduced: int
     memory: tuple[str, ...]
+    rows: int = 0
+    columns: int = 0
+
+    @classmethod
+    def of(cls, axes: tuple[int, int, int, int], memory: tuple[str, ...]) -> Shape:
+        """From the numbers of axes of runtime/cuda/grid_launch.h: stored, reduced, rows
+        and columns."""
+        stored, reduced, rows, columns = axes
+        return cls(stored, reduced, memory, rows, columns)
 
     @property
     def axes(self) -> int:

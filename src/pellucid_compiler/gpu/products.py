@@ -1,20 +1,26 @@
-"""The schedule of ``gemm``: a block computes a tile of 16 by 16 results.
+"""The schedule of ``gemm``: a block computes tiles of results.
 
-Tiles of both factors go through shared memory; each thread sums its result in ascending
-order, floats by fused multiply-adds. The last stored axis numbers columns, of which the
-first factor knows nothing, the one before it rows, of which the second knows nothing;
-those before are batches.
+The last stored axes number columns, of which the first factor knows nothing, those
+before them rows, of which the second knows nothing; those before are batches. While a
+tile of both factors is added up, the next is on its way to shared memory. The order of
+sums depends on the tile's shape alone. Read next: ``product_loader.py`` (tiles of
+factors, windows of images), ``product_tiles.py`` (arithmetic).
 """
 
 from __future__ import annotations
 
-from pellucid_compiler.codegen.builder import Value
-from pellucid_compiler.codegen.formats import convert, register_type
-from pellucid_compiler.codegen.kernel import Gemm, Kernel
-from pellucid_compiler.gpu.builder import GpuModule
-from pellucid_compiler.gpu.grid import Grid, Shape
+from collections.abc import Sequence
 
-TILE = 16
+from pellucid_compiler.codegen.builder import Value
+from pellucid_compiler.codegen.formats import convert
+from pellucid_compiler.codegen.kernel import Gemm, Kernel
+from pellucid_compiler.gpu.builder import MATRIX_SUMS, GpuFunction, GpuModule
+from pellucid_compiler.gpu.grid import Grid, Shape
+from pellucid_compiler.gpu.product_loader import Block, Loader, Places
+from pellucid_compiler.gpu.product_tiles import FmaTile, MatrixTile
+
+_TOGETHER = 2  # blocks of a multiprocessor: one computes while the other waits
+
 _SUMMED = {"float64": "float64", "float32": "float32"}
 _SUMMED |= dict.fromkeys(("float16", "bfloat16"), "float32")
 _SUMMED |= dict.fromkeys(("int8", "uint8", "int16", "int32"), "int32")
@@ -25,78 +31,133 @@ def emit_gemm(module: GpuModule, kernel: Kernel, form: Gemm, shape: Shape) -> No
     """C, A, B and a bias; the other operands' strides along an axis may be 0."""
     if kernel.outputs[0] not in _SUMMED:
         raise NotImplementedError(f"products of {kernel.outputs[0]}")
-    g = Grid(module, kernel, shape)
-    f, summed = g.function, _SUMMED[kernel.outputs[0]]
-    kind = register_type(summed)
-    size = kind.element_bytes
-    tiles = [f.shared(TILE * TILE * size) for _ in range(2)]
-    rank, named = shape.stored, g.named
-    batch_axes = range(rank - 2)
-    rows, columns = g.extents((rank - 2, rank - 1))
-    reduced = range(rank, shape.axes)
-    depth = g.count(reduced)
-    own_row, own_column = f.binary("lshr", f.thread(), 4), f.thread() & (TILE - 1)
+    module.blocks_together = _TOGETHER
+    _Product(Grid(module, kernel, shape)).write()
 
-    def tiles_of(extent: Value) -> Value:
-        return f.binary("udiv", extent + (TILE - 1), f.integer(TILE))
 
-    across, down = tiles_of(columns), tiles_of(rows)
+def _tile_of(f: GpuFunction, kernel: Kernel, summed: str) -> FmaTile | MatrixTile:
+    """On tensor cores, if there are any that multiply these dtypes exactly."""
+    dtype = kernel.inputs[0]
+    if f.has_matrices and dtype in MATRIX_SUMS and kernel.inputs[1] == dtype:
+        return MatrixTile(f, dtype)
+    return FmaTile(f, summed)
 
-    def placed(k: int, start: Value, row: Value, column: Value) -> Value:
-        number = g.order[k]
-        start = f.offset(start, row * named[f"t{number}_{rank - 2}"])
-        return f.offset(start, column * named[f"t{number}_{rank - 1}"])
 
-    def tile(index: Value, _: list[Value]) -> None:
-        batch = f.binary("udiv", index, across * down)
-        inside = f.binary("urem", index, across * down)
-        starts = g.moved(g.pointers, g.coordinates(batch, batch_axes))
-        row = f.binary("udiv", inside, across) * TILE + own_row
-        column = f.binary("urem", inside, across) * TILE + own_column
+class _Product:
+    """The kernel of one product."""
 
-        def fetched(k: int, is_inside: Value, step: Value) -> Value:
-            def load() -> list[Value]:
-                at = placed(k, starts[k], row, column)
-                number = g.order[k]
-                for axis, place in g.coordinates(step, reduced).items():
-                    at = f.offset(at, place * named[f"t{number}_{axis}"])
-                return [convert(f, g.load(k, at), g.dtypes[k], summed)]
+    def __init__(self, g: Grid) -> None:
+        self.g, self.function = g, g.function
+        f, shape = g.function, g.shape
+        self.summed = _SUMMED[g.kernel.outputs[0]]
+        tile = self.tile = _tile_of(f, g.kernel, self.summed)
+        batches = shape.stored - shape.rows - shape.columns
+        self.batches = range(batches)
+        rows = range(batches, batches + shape.rows)
+        columns = range(rows.stop, shape.stored)
+        self.num_rows, self.num_columns = g.count(rows), g.count(columns)
+        reduced = range(shape.stored, shape.axes)
+        self.depth = g.count(reduced)
+        self.finished = (g.first_output, *range(2, g.first_output))  # C and the bias
+        self.rows = Places(g, rows, (0, *self.finished), tile.rows, 1)
+        self.columns = Places(g, columns, (1, *self.finished), tile.columns, 1)
+        self.places = Places(g, reduced, (0, 1), tile.depth, 2)
+        self.loaders = [
+            Loader(g, k, lines, self.places, tile.layouts[k], tile.kept)
+            for k, lines in enumerate((self.rows, self.columns))
+        ]
+        self.shared = [f.shared(2 * loader.num_bytes) for loader in self.loaders]
 
-            return f.branch(is_inside, load, lambda: [f.constant(0, kind)])[0]
+    def write(self) -> None:
+        g, f, tile = self.g, self.function, self.tile
+        down = f.binary("udiv", self.num_rows + (tile.rows - 1), f.integer(tile.rows))
+        across = f.binary(
+            "udiv", self.num_columns + (tile.columns - 1), f.integer(tile.columns)
+        )
 
-        def slot(k: int, line: Value, place: Value) -> Value:
-            return f.offset(tiles[k], (line * TILE + place) * size)
+        def one(index: Value, _: list[Value]) -> None:
+            batch = f.binary("udiv", index, across * down)
+            inside = f.binary("urem", index, across * down)
+            row = f.binary("udiv", inside, across) * tile.rows
+            column = f.binary("urem", inside, across) * tile.columns
+            starts = [self._start(k, batch) for k in range(2)]
+            self._finish(batch, row, column, self._sums(starts, row, column))
 
-        def part(first: Value, carried: list[Value]) -> list[Value]:
-            a_step, b_step = first + own_column, first + own_row
-            a = fetched(0, (row < rows) & (a_step < depth), a_step)
-            b = fetched(1, (column < columns) & (b_step < depth), b_step)
-            f.write_shared(a, slot(0, own_row, own_column))
-            f.write_shared(b, slot(1, own_row, own_column))
-            f.barrier()
+        count = g.count(self.batches) * across * down
+        f.loop(f.block(), count, f.blocks(), [], one)
+        f.ret()
 
-            def add(k: Value, total: list[Value]) -> list[Value]:
-                x = f.read_shared(slot(0, own_row, k), kind)
-                y = f.read_shared(slot(1, k, own_column), kind)
-                if kind.is_float:
-                    return [f.fma(x, y, total[0])]
-                return [x * y + total[0]]
+    def _start(self, operand: int, batch: Value) -> Value:
+        """Where an operand's part for a batch is."""
+        start = self.g.pointers[operand]
+        for axis, place in self.g.coordinates(batch, self.batches).items():
+            start = self.function.offset(start, place * self.rows.stride(operand, axis))
+        return start
 
-            sums = f.loop(0, f.minimum(depth - first, TILE), 1, carried, add)
-            f.barrier()  # before the next part is written
-            return sums
+    def _sums(self, starts: Sequence[Value], row: Value, column: Value) -> list[Value]:
+        """Loads a part of the factors, and adds up the one before, in turn."""
+        f, tile = self.function, self.tile
+        self.rows.write(row, f.integer(0))
+        self.columns.write(column, f.integer(0))
+        self.places.write(f.integer(0), f.integer(0))
 
-        (total,) = f.loop(0, depth, TILE, [f.constant(0, kind)], part)
+        def stages(part: Value) -> list[Value]:
+            return [
+                f.offset(start, part * loader.num_bytes)
+                for start, loader in zip(self.shared, self.loaders, strict=True)
+            ]
 
-        def finish() -> None:
-            number = g.first_output
-            found = total
-            if g.first_output > 2:
-                bias = g.load(2, placed(2, starts[2], row, column))
-                found = found + convert(f, bias, g.dtypes[2], summed)
-            g.store(number, placed(number, starts[number], row, column), found, summed)
+        def step(number: Value, sums: list[Value]) -> list[Value]:
+            part, first = number & 1, number * tile.depth
+            f.wait_copies()
+            f.barrier()  # the part before is there, and the one before that is used up
 
-        f.branch((row < rows) & (column < columns), finish)
+            def load() -> None:
+                for loader, start, line, stage in zip(
+                    self.loaders, starts, (row, column), stages(part), strict=True
+                ):
+                    loader.load(Block(start, line, first, part), stage)
+                self.places.write(first + tile.depth, part ^ 1)
 
-    f.loop(f.block(), g.count(batch_axes) * across * down, f.blocks(), [], tile)
-    f.ret()
+            def add() -> list[Value]:
+                along = [loader.is_along for loader in self.loaders]
+                return tile.add(stages(part ^ 1), along, sums)
+
+            f.branch(first < self.depth, load)
+            return f.branch(number > 0, add, lambda: sums)
+
+        steps = f.binary("udiv", self.depth + (tile.depth - 1), f.integer(tile.depth))
+        return f.loop(0, steps + 1, 1, tile.zeros(), step)
+
+    def _finish(
+        self, batch: Value, row: Value, column: Value, sums: list[Value]
+    ) -> None:
+        """Adds the bias and stores the results."""
+        g, f = self.g, self.function
+        stored = g.first_output
+        rows, columns = self.tile.points()
+        starts = [self._start(k, batch) for k in self.finished]
+        for r, own_row in enumerate(rows):
+            for c, own_column in enumerate(columns):
+                total = self.tile.sum_at(sums, r, c)
+
+                def finish(
+                    own_row: Value = own_row,
+                    own_column: Value = own_column,
+                    total: Value = total,
+                ) -> None:
+                    at = []
+                    for k, start in zip(self.finished, starts, strict=True):
+                        down = self.rows.read(k, row, own_row, f.integer(0))
+                        across = self.columns.read(k, column, own_column, f.integer(0))
+                        at.append(f.offset(start, down + across))
+                    if len(at) > 1:
+                        bias = g.load(2, at[1])
+                        total = total + convert(f, bias, g.dtypes[2], self.summed)
+                    g.store(stored, at[0], total, self.summed)
+
+                inside = row + own_row < self.num_rows
+                inside = inside & (column + own_column < self.num_columns)
+                f.branch(inside, finish)
+        if len(self.rows.axes) > 1 or len(self.columns.axes) > 1:
+            f.barrier()  # before the next tile's tables are written
