@@ -72,18 +72,21 @@ CASES = {
     "sums over rows": case(SUMS, (F32, F32), 1, 1),
     "product": case(Gemm(), (F32, F32, F32), 2, 1),
     "product with a bias": case(Gemm(), ("float16",) * 4, 3, 1),
+    "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
+}
+# AMD's compiler spills registers of these, and nothing launches them there.
+ATTENTION = {
     "attention": attention(),
     "gradient of attention": attention(backward=True),
-    "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
 }
 LOOSE = re.compile(r"\.approx|\.ftz|\b(?:add|sub|mul)\.f(?:32|64)\b")
 
 
 def text_of(name, **options):
-    return grid_module(*CASES[name], **options).printed()
+    return grid_module(*(CASES | ATTENTION)[name], **options).printed()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES | ATTENTION)
 def test_every_instruction_rounds_as_ieee_says(name):
     text = ptx(text_of(name))
     assert ".visible .entry kernel(" in text
@@ -97,7 +100,7 @@ def test_ptxas_takes_them_without_spills(architecture):
     ptxas = find_ptxas()
     if ptxas is None:
         pytest.skip("no ptxas: pip install nvidia-cuda-nvcc to assemble kernels")
-    for name in CASES:
+    for name in CASES | ATTENTION:
         message = assemble(ptx(text_of(name), architecture), ptxas, architecture)
         assert spills(message) == [], (name, message)
 

@@ -56,7 +56,7 @@ class Workspace:
         self.f = f = self.grid.function
         self.dtype = max(product.summed for product in roles.products)  # float64 if any
         self.kind = register_type(self.dtype)
-        is_large = self.kind.element_bytes == 8 or (roles.gradients and width > 64)
+        is_large = self.kind.element_bytes == 8 or bool(roles.gradients)
         self.side = 32 if is_large else 64  # what registers and shared memory hold
         self.left = Chunk.make(f, self.side, self.kind)
         self.right = Chunk.make(f, max(self.side, width), self.kind)

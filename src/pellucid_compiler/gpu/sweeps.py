@@ -1,6 +1,6 @@
 """A sweep of a tile of rows over its columns, a tile of columns at a time.
 
-A thread has 16 elements of a tile, or 4 of float64. Reductions of a row are combined
+A thread has 16 elements of a tile, or 4 of small ones. Reductions of a row are combined
 over the thread's columns, then over the 16 threads of the row by shuffles; those that
 scale with a maximum are scaled when it grows. Used by ``attention.py``.
 """
