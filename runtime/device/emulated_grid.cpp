@@ -359,9 +359,8 @@ class Grid {
       const bool is_ordered_write =
           byte.writer >= 0 && byte.writer / static_cast<int>(kWarp) == warp && byte.written_at < now;
       const bool is_ordered_read = byte.reading_warp == warp && byte.read_at < now;
-      const bool met_writer =
-          byte.writer != kNobody && (for_warp || byte.writer != me) && !is_ordered_write &&
-          !(is_update && byte.writer == kAtomics);
+      const bool met_writer = byte.writer != kNobody && (for_warp || byte.writer != me) && !is_ordered_write &&
+                              !(is_update && byte.writer == kAtomics);
       const bool met_reader = writes && byte.reader != kNobody && byte.reader != me && !is_ordered_read;
       if (met_writer || met_reader)
         return fail_at(fiber, verb, nbytes,

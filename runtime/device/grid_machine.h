@@ -36,8 +36,8 @@ static_assert(offsetof(GridMachine, shared) == 48);
 static_assert(offsetof(GridMachine, gather) == 56);
 static_assert(offsetof(GridMachine, update) == 64);
 static_assert(offsetof(GridMachine, fail) == 72);
-static_assert(offsetof(GridMachine, copy) == 56);
-static_assert(offsetof(GridMachine, wait_copies) == 64);
-static_assert(offsetof(GridMachine, load_matrices) == 72);
-static_assert(offsetof(GridMachine, multiply_matrices) == 80);
+static_assert(offsetof(GridMachine, copy) == 80);
+static_assert(offsetof(GridMachine, wait_copies) == 88);
+static_assert(offsetof(GridMachine, load_matrices) == 96);
+static_assert(offsetof(GridMachine, multiply_matrices) == 104);
 }  // namespace pellucid

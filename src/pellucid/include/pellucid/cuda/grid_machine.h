@@ -25,6 +25,10 @@ struct GridMachine {
   void (*gather)(GridMachine*, uint64_t word, uint32_t lanes, bool orders, uint64_t* words);  // the words of `lanes`, which all call it; `orders` accesses of shared memory
   void (*update)(GridMachine*, char* address, int64_t nbytes);  // called before an atomic in shared memory
   void (*fail)(GridMachine*, const char* what);  // ends the run
+  void (*copy)(GridMachine*, char* to, const char* from, int64_t nbytes, int64_t used);  // starts a copy to shared memory; bytes from `used` on become zeros
+  void (*wait_copies)(GridMachine*);  // ends the thread's copies
+  void (*load_matrices)(GridMachine*, char* row, uint32_t* words, int64_t transposed);  // a word of each of four matrices, whose rows the lanes give
+  void (*multiply_matrices)(GridMachine*, uint32_t* words, int64_t kind);  // words: four of A, two of B, four of the sums, which are replaced
 };
 static_assert(offsetof(GridMachine, thread) == 0);
 static_assert(offsetof(GridMachine, block) == 8);
@@ -36,4 +40,8 @@ static_assert(offsetof(GridMachine, shared) == 48);
 static_assert(offsetof(GridMachine, gather) == 56);
 static_assert(offsetof(GridMachine, update) == 64);
 static_assert(offsetof(GridMachine, fail) == 72);
+static_assert(offsetof(GridMachine, copy) == 80);
+static_assert(offsetof(GridMachine, wait_copies) == 88);
+static_assert(offsetof(GridMachine, load_matrices) == 96);
+static_assert(offsetof(GridMachine, multiply_matrices) == 104);
 }  // namespace pellucid
