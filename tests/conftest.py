@@ -9,6 +9,7 @@ that only checks that code completes without an error is marked ``completes``.
 the lowering is verified in the tests, and in the processes that they start.
 """
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -45,6 +46,20 @@ def count() -> bool:
     """Called after every assert that holds; False: pytest does nothing more."""
     Count.checks += 1
     return False
+
+
+@contextlib.contextmanager
+def case(*what):
+    """One of the cases that a test loops over: it has to check something, too, and its
+    error says ``what`` it is."""
+    before = Count.checks
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"the case: {', '.join(map(str, what))}")
+        raise
+    if Count.checks == before:
+        pytest.fail(f"the case {', '.join(map(str, what))}: {VACUOUS}", pytrace=False)
 
 
 def counted(function):

@@ -18,6 +18,8 @@ from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives.call import CALL, CallAttrs
 from pellucid_compiler.ir.verify import verify
 
+from tests.conftest import case
+
 from .refusals import INTEGERS, NAMES, graph_in, key_in
 
 HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
@@ -207,7 +209,8 @@ DETERMINISTIC = [name for name in NAMES if REGISTRY[name].kind != "random"]
 def test_values_agree_with_float64(name):
     """Values are those of float64, rounded where the op ends."""
     for dtype in HALF_AND_SINGLE:
-        check_against_float64(name, dtype)
+        with case(dtype):
+            check_against_float64(name, dtype)
 
 
 def check_against_float64(name, dtype):
@@ -233,7 +236,8 @@ def check_against_float64(name, dtype):
 def test_integers_have_the_dtypes_that_the_graph_says(name):
     """The interpreter compares every other node's dtype and shape with its rule."""
     for dtype in INTEGERS:
-        check_integers(name, dtype)
+        with case(dtype):
+            check_integers(name, dtype)
 
 
 def check_integers(name, dtype):

@@ -33,7 +33,7 @@ USED = (
     "pytest",
 )
 
-READ_AT_IMPORT = {"TORCH_FR_BUFFER_SIZE"}
+READ_AT_IMPORT = {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}
 
 # A rank in a process of its own.
 PROGRAM = """
@@ -59,6 +59,12 @@ def run_rank(module, functions, store, rank, size):
         )
         getattr(called, name)(rank, size)
         dist.destroy_process_group()
+        _ended(store, name, rank).touch()
+
+
+def _ended(store, name, rank):
+    """A file that says that the rank came to the function's end."""
+    return Path(f"{store}-{name}-{rank}-ended")
 
 
 def _environment():
@@ -275,8 +281,9 @@ def run_ranks(functions, size, folder, *, killed=(), **environment):
     """
     functions = [functions] if callable(functions) else functions
     forks = _environment() == ENVIRONMENT and not READ_AT_IMPORT & environment.keys()
-    names = ",".join(function.__name__ for function in functions)
-    named = functions[0].__module__, names, str(folder / "store")
+    names = [function.__name__ for function in functions]
+    (module,) = {function.__module__ for function in functions}
+    named = module, ",".join(names), str(folder / "store")
 
     def start(rank):
         if forks and rank > 0:
@@ -284,7 +291,11 @@ def run_ranks(functions, size, folder, *, killed=(), **environment):
         arguments = (*named, str(rank), str(size))
         return Started([sys.executable, "-c", PROGRAM, *arguments], **environment)
 
-    return _run_together(start, range(size), killed)
+    outputs = _run_together(start, range(size), killed)
+    for rank in set(range(size)) - set(killed):
+        for name in names[:-1]:  # the last may exit
+            assert _ended(named[2], name, rank).exists(), f"rank {rank} left {name}"
+    return outputs
 
 
 def failures(items, run):

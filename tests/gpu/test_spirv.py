@@ -13,9 +13,10 @@ from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.gpu.generate import grid_module
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.gpu.spirv import SpirvFunction, assemble
-from tests.gpu.test_ptx import CASES, F32, X
+from tests.gpu.test_ptx import ATTENTION, CASES, F32, X
 
 MAGIC = 0x07230203
+ALL = CASES | ATTENTION
 VALIDATOR = shutil.which("spirv-val")
 
 
@@ -23,9 +24,9 @@ def assembled(kernel, shape):
     return assemble(grid_module(kernel, shape, SpirvFunction).printed())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_kernel_of_every_schedule_is_a_module(name):
-    made = assembled(*CASES[name])
+    made = assembled(*ALL[name])
     assert int.from_bytes(made.code[:4], "little") == MAGIC
     assert re.search(r'OpEntryPoint Kernel %\d+ "kernel"', made.text)
     assert re.search(r"OpExecutionMode %\d+ SubgroupSize 32", made.text)
@@ -39,7 +40,7 @@ def test_a_kernel_of_every_schedule_is_a_module(name):
 
 @pytest.mark.skipif(VALIDATOR is None, reason="spirv-val is not installed")
 def test_the_validator_accepts_a_kernel_of_every_schedule(tmp_path):
-    for name, case in CASES.items():
+    for name, case in ALL.items():
         path = tmp_path / "kernel.spv"
         path.write_bytes(assembled(*case).code)
         command = [VALIDATOR, "--target-env", "spv1.4", str(path)]

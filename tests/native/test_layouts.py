@@ -8,6 +8,7 @@ import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.verify import verify
+from tests.conftest import case
 from tests.declarations.refusals import ERRORS, FLOATS, INTEGERS
 from tests.exec.support import CHOSEN, native_arguments, run_native
 from tests.native.cases import (
@@ -46,13 +47,16 @@ def check(name, dtype, layout):
 @pytest.mark.parametrize("name", NAMES)
 def test_layouts(name):
     for layout in LAYOUTS[1:]:
-        check(name, "float32", layout)
+        with case(layout):
+            check(name, "float32", layout)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dtypes(name):
     for dtype in (*FLOATS[1:], *INTEGERS):
-        check(name, dtype, chosen_layout(name, dtype))
+        layout = chosen_layout(name, dtype)
+        with case(dtype, layout):
+            check(name, dtype, layout)
 
 
 POINTWISE = [name for name in NAMES if REGISTRY[name].kind == "pointwise"]

@@ -212,3 +212,15 @@ def test_means_of_integers_lose_their_fraction_for_divisors_of_both_signs():
     for divisor, expected in ((2, [1, -1]), (-2, [-1, 1])):
         actual = F.avg_pool2d(x, (1, 2), divisor_override=divisor)
         assert actual.flatten().tolist() == expected
+
+
+@pytest.mark.parametrize("make", [torch.nn.Embedding, torch.nn.EmbeddingBag])
+def test_max_norm_scales_the_rows_that_are_used(make):
+    table = make(4, 3, max_norm=0.5)
+    before = table.weight.detach().clone()
+    taken = table(torch.tensor([[1, 3]]))
+    norms = table.weight.detach().norm(dim=1)
+    assert bool((norms[[1, 3]] <= 0.5 + 1e-6).all())
+    torch.testing.assert_close(table.weight.detach()[[0, 2]], before[[0, 2]])
+    taken.sum().backward()
+    assert table.weight.grad.sum(1).tolist()[0] == 0 != table.weight.grad.sum(1)[1]

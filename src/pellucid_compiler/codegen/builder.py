@@ -612,7 +612,7 @@ class Module:
         self._tables: list[str] = []
         self._functions: list[Function] = []
         self._shared: dict[str, Function] = {}
-        self._metadata: list[str] = []
+        self._metadata: dict[str, None] = {}
 
     def function(
         self,
@@ -642,19 +642,16 @@ class Module:
 
     def aligned_loops(self) -> str:
         """The metadata that marks the back edge of a loop whose code is aligned."""
-        self._metadata = [
-            "!0 = distinct !{!0, !1}",
-            '!1 = !{!"llvm.loop.align", i32 32}',
-        ]
-        return "!llvm.loop !0"
+        return self._loops(0, '"llvm.loop.align", i32 32')
 
     def rolled_loops(self) -> str:
         """The metadata that marks the back edge of a loop that is not unrolled."""
-        self._metadata = [
-            "!0 = distinct !{!0, !1}",
-            '!1 = !{!"llvm.loop.unroll.disable"}',
-        ]
-        return "!llvm.loop !0"
+        return self._loops(2, '"llvm.loop.unroll.disable"')
+
+    def _loops(self, number: int, hint: str) -> str:
+        self._metadata[f"!{number} = distinct !{{!{number}, !{number + 1}}}"] = None
+        self._metadata[f"!{number + 1} = !{{!{hint}}}"] = None
+        return f"!llvm.loop !{number}"
 
     def table(self, function: Function, values: Iterable[Number], type_: Type) -> Value:
         """The address of a constant array, as a value of ``function``."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
-from pellucid_compiler.codegen.builder import I8, I32, PTR, Value
+from pellucid_compiler.codegen.builder import I32, PTR, Value
 from pellucid_compiler.gpu.builder import THREADS, HardwareFunction
 from pellucid_compiler.gpu.optimised import optimised, parsed
 
@@ -51,28 +51,6 @@ class AmdFunction(HardwareFunction):
         lane = self.intrinsic("llvm.amdgcn.mbcnt.hi", I32, every, low)
         place = self.binary("shl", self.binary("xor", lane, mask), 2)
         return self.intrinsic("llvm.amdgcn.ds.bpermute", I32, place, word)
-
-    def copy_async(self, to: Value, source: Value, num_bytes: int, used: Value) -> None:
-        words = I32.with_lanes(num_bytes // 4)
-
-        def part() -> None:
-            def byte(place: Value, _: list[Value]) -> None:
-                def read() -> list[Value]:
-                    return [self.load(self.offset(source, place), I8)]
-
-                none = self.constant(0, I8)
-                (found,) = self.branch(place < used, read, lambda: [none])
-                self.store(found, self.offset(to, place))
-
-            self.loop(0, num_bytes, 1, [], byte)
-
-        def whole() -> None:
-            self.store(self.load(source, words, num_bytes), to, num_bytes)
-
-        self.branch(used.equals(num_bytes), whole, part)
-
-    def wait_copies(self) -> None:
-        """Nothing is on its way."""
 
     def stack(self, num_bytes: int, align: int = 64) -> Value:
         raw, name = (f"%v{self._fresh()}" for _ in range(2))

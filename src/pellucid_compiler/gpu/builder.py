@@ -15,6 +15,7 @@ from pellucid_compiler.abi.grid import OFFSETS
 from pellucid_compiler.codegen.builder import (
     FLOAT,
     HALF,
+    I8,
     I32,
     I64,
     PTR,
@@ -198,6 +199,29 @@ class HardwareFunction(GpuFunction):
             return self.bitcast(self._shuffle(word, mask), value.type)
         wide = self._shuffle(self.convert("zext", word, "i32"), mask)
         return self.bitcast(self.convert("trunc", wide, bits.element), value.type)
+
+    def copy_async(self, to: Value, source: Value, num_bytes: int, used: Value) -> None:
+        """At once, where there are no asynchronous copies."""
+        words = I32.with_lanes(num_bytes // 4)
+
+        def part() -> None:
+            def byte(place: Value, _: list[Value]) -> None:
+                def read() -> list[Value]:
+                    return [self.load(self.offset(source, place), I8)]
+
+                none = self.constant(0, I8)
+                (found,) = self.branch(place < used, read, lambda: [none])
+                self.store(found, self.offset(to, place))
+
+            self.loop(0, num_bytes, 1, [], byte)
+
+        def whole() -> None:
+            self.store(self.load(source, words, num_bytes), to, num_bytes)
+
+        self.branch(used.equals(num_bytes), whole, part)
+
+    def wait_copies(self) -> None:
+        """Nothing is on its way."""
 
 
 class NvptxFunction(HardwareFunction):

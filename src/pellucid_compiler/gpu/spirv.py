@@ -7,6 +7,7 @@ execution modes, its instructions, and whether Khronos' validator accepts it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -94,9 +95,9 @@ def _for_spirv(text: str) -> str:
     text = re.sub(r"\bptr\b(?! addrspace)", f"ptr addrspace({GENERIC})", text)
     text = re.sub(r"(?<=\) )@table\d+", f"addrspacecast {table}", text)
     text = re.sub(
-        r"(define spir_kernel .*) {", r"\1 !intel_reqd_sub_group_size !0 {", text
+        r"(define spir_kernel .*) {", r"\1 !intel_reqd_sub_group_size !32 {", text
     )
-    return text + "!0 = !{i32 32}\n"
+    return text + "!32 = !{i32 32}\n"
 
 
 class Assembled(NamedTuple):
@@ -106,18 +107,24 @@ class Assembled(NamedTuple):
     text: str
 
 
-def _machine() -> Any:
-    """One a module: LLVM's SPIR-V target keeps the types of the module before, freed by
-    then."""
+_EMITTED: list[Any] = []
+"""Modules and their machines: LLVM's SPIR-V target finds types and values of earlier
+modules by their addresses, so none may be used again."""
+
+
+def _emit(text: str, emit: Callable[[Any, Any], Any]) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(opt=3)
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(opt=3)
+    module = optimised(parsed(text, machine, TRIPLE), machine)
+    _EMITTED.append((machine, module))
+    return emit(machine, module)
 
 
 def assemble(text: str) -> Assembled:
     """The SPIR-V of a module that ``SpirvFunction`` printed."""
-    given, machine, other = _for_spirv(text), _machine(), _machine()
+    given = _for_spirv(text)
     return Assembled(
-        machine.emit_object(optimised(parsed(given, machine, TRIPLE), machine)),
-        str(other.emit_assembly(optimised(parsed(given, other, TRIPLE), other))),
+        _emit(given, lambda machine, module: machine.emit_object(module)),
+        str(_emit(given, lambda machine, module: machine.emit_assembly(module))),
     )

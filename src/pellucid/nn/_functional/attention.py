@@ -81,7 +81,7 @@ def embedding_bag(
     elif offsets.dim() != 1:
         raise ValueError(f"embedding_bag: offsets have {offsets.dim()} dims; give 1")
     if max_norm is not None:
-        pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
+        pellucid.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     bags: Tensor = pellucid.embedding_bag(
         *(weight, input, offsets, scale_grad_by_freq, _BAG_MODES.index(mode), sparse),
         *(per_sample_weights, include_last_offset, padding_idx),

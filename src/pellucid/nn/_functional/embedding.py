@@ -33,7 +33,7 @@ def embedding(
             )
         padding_idx %= rows
     if max_norm is not None:
-        pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
+        pellucid.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     if sparse:
         from pellucid.sparse._ops.embedding import sparse_embedding
 
