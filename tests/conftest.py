@@ -49,7 +49,7 @@ def count() -> bool:
 
 
 @contextlib.contextmanager
-def case(*what):
+def one_case(*what):
     """One of the cases that a test loops over: it has to check something, too, and its
     error says ``what`` it is."""
     before = Count.checks

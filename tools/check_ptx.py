@@ -135,7 +135,7 @@ def recorded() -> dict[str, str]:
     """The digests by group."""
     if not RECORD.exists():
         return {}
-    return dict(line.split() for line in RECORD.read_text().splitlines())  # type: ignore[misc]
+    return dict(line.split() for line in RECORD.read_text().splitlines())
 
 
 def report(groups: Mapping[str, list[bytes]], outcomes: list[Outcome]) -> int:

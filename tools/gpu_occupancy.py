@@ -14,7 +14,6 @@ import re
 from typing import NamedTuple
 
 from check_ptx import SHIPPED, shapes_of
-
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
 from pellucid_compiler.gpu.builder import THREADS

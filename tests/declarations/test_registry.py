@@ -17,8 +17,7 @@ from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives.call import CALL, CallAttrs
 from pellucid_compiler.ir.verify import verify
-
-from tests.conftest import case
+from tests.conftest import one_case
 
 from .refusals import INTEGERS, NAMES, graph_in, key_in
 
@@ -209,7 +208,7 @@ DETERMINISTIC = [name for name in NAMES if REGISTRY[name].kind != "random"]
 def test_values_agree_with_float64(name):
     """Values are those of float64, rounded where the op ends."""
     for dtype in HALF_AND_SINGLE:
-        with case(dtype):
+        with one_case(dtype):
             check_against_float64(name, dtype)
 
 
@@ -236,7 +235,7 @@ def check_against_float64(name, dtype):
 def test_integers_have_the_dtypes_that_the_graph_says(name):
     """The interpreter compares every other node's dtype and shape with its rule."""
     for dtype in INTEGERS:
-        with case(dtype):
+        with one_case(dtype):
             check_integers(name, dtype)
 
 

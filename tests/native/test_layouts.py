@@ -8,7 +8,7 @@ import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.verify import verify
-from tests.conftest import case
+from tests.conftest import one_case
 from tests.declarations.refusals import ERRORS, FLOATS, INTEGERS
 from tests.exec.support import CHOSEN, native_arguments, run_native
 from tests.native.cases import (
@@ -47,7 +47,7 @@ def check(name, dtype, layout):
 @pytest.mark.parametrize("name", NAMES)
 def test_layouts(name):
     for layout in LAYOUTS[1:]:
-        with case(layout):
+        with one_case(layout):
             check(name, "float32", layout)
 
 
@@ -55,7 +55,7 @@ def test_layouts(name):
 def test_dtypes(name):
     for dtype in (*FLOATS[1:], *INTEGERS):
         layout = chosen_layout(name, dtype)
-        with case(dtype, layout):
+        with one_case(dtype, layout):
             check(name, dtype, layout)
 
 

@@ -7,7 +7,7 @@ from tools.op_samples import calls
 import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
-from tests.conftest import case
+from tests.conftest import one_case
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, tensor_of, with_layout
 
@@ -70,7 +70,7 @@ def destinations(results, layout):
 @pytest.mark.parametrize("name", OUT)
 def test_out_is_filled_in_its_layout(name):
     for layout in ("contiguous", "transposed", "stepped"):
-        with case(layout):
+        with one_case(layout):
             check_filled(name, layout)
 
 

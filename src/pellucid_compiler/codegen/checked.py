@@ -149,6 +149,7 @@ class CheckedFunction(Function):
         *,
         at_least_once: bool = False,
         aligned: bool = False,
+        rolled: bool = False,
     ) -> list[Value]:
         """A loop-carried pointer keeps its region."""
 
@@ -163,6 +164,7 @@ class CheckedFunction(Function):
             inside,
             at_least_once=at_least_once,
             aligned=aligned,
+            rolled=rolled,
         )
         return self._follow(carried, found)
 
