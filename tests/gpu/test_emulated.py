@@ -185,7 +185,9 @@ def test_lanes_meet_in_one_function():
         f.branch(i < 100, lambda: [f.shuffle_xor(i, 1)], lambda: [i])
         f.multiply_matrices("int8", *([f.constant(0, I32)] * n for n in (4, 2, 4)))
 
-    with pytest.raises(RuntimeError, match=r"(shuffle|multiply_matrices) while another"):
+    with pytest.raises(
+        RuntimeError, match=r"(shuffle|multiply_matrices) while another"
+    ):
         grid(emit, bytes(8))
 
 
