@@ -195,9 +195,10 @@ PELLUCID_FOLD(xor, a ^ b)
 #undef PELLUCID_FOLD
 
 // The types of an atomic function are those that GPUs have it for.
-#define PELLUCID_TAKES(name, ...)                                                                    \
-  static_assert(pellucid::cuda::is_one_of<T, __VA_ARGS__>, "CUDA has no " #name " of this type; it " \
-                                                                                "takes " #__VA_ARGS__)
+#define PELLUCID_TAKES(name, ...)                                               \
+  static_assert(pellucid::cuda::is_one_of<T, __VA_ARGS__>, "CUDA has no " #name \
+                                                           " of this type; it " \
+                                                           "takes " #__VA_ARGS__)
 #define PELLUCID_UPDATE(name, expression, ...)                                               \
   template <class T>                                                                         \
   PELLUCID_OWN inline T atomic##name(T* at, typename pellucid::cuda::Given<T>::type value) { \
