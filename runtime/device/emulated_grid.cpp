@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/grid_matrices.h"
+#include "device/shared_bytes.h"
 
 // Saves the callee-saved state of the ABI and switches to the other stack; swapcontext would take ten times as long.
 extern "C" void pellucid_switch_stack(void** save, void* to);
@@ -31,12 +32,11 @@ namespace {
 
 constexpr size_t kStackBytes = 32768;
 constexpr uint64_t kNear = 4096;  // bytes behind an operand that an error names
-constexpr int kNobody = -1, kSeveral = -2, kAtomics = -3;
 constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+// Shared memory of a block: what every launch may have, and what one with more dynamic memory is allowed.
+constexpr int64_t kSharedBytes = 48 << 10, kMostSharedBytes = 227 << 10;
 
 enum class State { Ready, AtBarrier, AtShuffle, Done };
-
-enum class SharedAccess { Read, ReadForWarp, Write, Update };  // other lanes receive what is read for the warp
 
 class Grid;
 
@@ -52,22 +52,14 @@ struct Fiber {
   Grid* grid;
   void* stack_pointer;
   State state;
+  // Of the gather that it waits in.
+  const char* function;
   uint64_t word;
-  uint64_t* words;  // of the gather that it waits in
-  uint32_t lanes;
+  uint64_t* words;
+  uint32_t lanes, arrived;
   bool orders;
   std::vector<Copy> copies;  // on their way
   std::unique_ptr<char[]> stack;
-};
-
-// The thread that wrote, and one that read, a byte of shared memory since the last barrier, with the time of its warp:
-// how many gathers have ordered the warp's accesses.
-struct SharedByte {
-  int writer = kNobody, reader = kNobody;
-  int reading_warp = kNobody;
-  uint32_t written_at = 0, read_at = 0;
-  bool is_written = false;  // at any time
-  bool is_on_its_way = false;
 };
 
 class Grid {
@@ -108,6 +100,7 @@ class Grid {
   void start(int64_t block) {
     std::ranges::fill(shared_, static_cast<char>(0xFF));  // NaN
     std::ranges::fill(variables(), static_cast<char>(0xFF));
+    variable_bytes_ = 0;
     shared_bytes_.assign(static_cast<size_t>(call_.shared_bytes) + variables().size(), {});
     const auto shared = (reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15};
     for (size_t k = 0; k < fibers_.size(); ++k) {
@@ -164,7 +157,7 @@ class Grid {
       if (fiber.state != State::AtBarrier && !has_left(fiber)) return false;
     for (Fiber& fiber : fibers_)
       if (fiber.state == State::AtBarrier) fiber.state = State::Ready;
-    for (SharedByte& byte : shared_bytes_) byte.writer = byte.reader = byte.reading_warp = kNobody;
+    for (SharedByte& byte : shared_bytes_) byte.forget_visits();
     return true;
   }
 
@@ -175,24 +168,37 @@ class Grid {
     for (const Fiber& fiber : warp) {
       if (fiber.state != State::AtShuffle) continue;
       const uint32_t lanes = fiber.lanes;
-      const bool orders = fiber.orders;
       bool is_whole = true, is_warp = true;
+      uint32_t arrived = 0;
       for (size_t lane = 0; lane < warp.size(); ++lane) {
         const bool is_here = warp[lane].state == State::AtShuffle && warp[lane].lanes == lanes;
         is_warp &= is_here || has_left(warp[lane]);
-        if (lanes >> lane & 1) is_whole &= is_here || has_left(warp[lane]);
+        if (!(lanes >> lane & 1)) continue;
+        is_whole &= is_here || has_left(warp[lane]);
+        arrived |= uint32_t{is_here} << lane;
       }
       if (!is_whole) continue;
       for (size_t lane = 0; lane < warp.size(); ++lane) {
-        Fiber& waiting = warp[lane];
-        if (!(lanes >> lane & 1) || waiting.state != State::AtShuffle) continue;
-        for (size_t other = 0; other < warp.size(); ++other) waiting.words[other] = warp[other].word;
-        waiting.state = State::Ready;
+        if (!(arrived >> lane & 1)) continue;
+        if (std::strcmp(warp[lane].function, fiber.function)) return fail_apart(warp[lane], fiber), true;
+        hand_out(warp, arrived, warp[lane]);
       }
-      time += orders && is_warp;
+      time += fiber.orders && is_warp;
       any = true;
     }
     return any;
+  }
+
+  static void hand_out(std::span<const Fiber> warp, uint32_t arrived, Fiber& to) {
+    for (size_t lane = 0; lane < warp.size(); ++lane)
+      if (arrived >> lane & 1) to.words[lane] = warp[lane].word;
+    to.arrived = arrived;
+    to.state = State::Ready;
+  }
+
+  void fail_apart(const Fiber& fiber, const Fiber& other) {
+    const std::string what = std::string("calls ") + fiber.function + " while another lane of its warp calls ";
+    fail(fiber, (what + other.function).c_str());
   }
 
   void give_way(Fiber& fiber, State state) {
@@ -210,14 +216,16 @@ class Grid {
 
   static uint64_t shuffle(GridMachine* machine, uint64_t word, int64_t mask) {
     uint64_t words[kWarp];
-    gather(machine, word, kAllLanes, false, words);
+    gather(machine, "shuffle", word, kAllLanes, false, words);
     return words[(machine->thread ^ mask) % kWarp];
   }
 
-  static void gather(GridMachine* machine, uint64_t word, uint32_t lanes, bool orders, uint64_t* words) {
+  static uint32_t gather(GridMachine* machine, const char* function, uint64_t word, uint32_t lanes, bool orders,
+                         uint64_t* words) {
     Fiber& fiber = fiber_of(machine);
-    fiber.word = word, fiber.words = words, fiber.lanes = lanes, fiber.orders = orders;
+    fiber.function = function, fiber.word = word, fiber.words = words, fiber.lanes = lanes, fiber.orders = orders;
     fiber.grid->give_way(fiber, State::AtShuffle);
+    return fiber.arrived;
   }
 
   static void update(GridMachine* machine, char* address, int64_t nbytes) {
@@ -226,15 +234,17 @@ class Grid {
     fiber.grid->leave_on_fault(fiber);
   }
 
+  static constexpr const char* kUnaligned = "bytes that are not aligned";
+  static bool is_aligned(const char* address, int64_t nbytes) {
+    return reinterpret_cast<uintptr_t>(address) % static_cast<size_t>(nbytes) == 0;
+  }
+
   // The destination holds NaN until the copy ends.
   static void copy(GridMachine* machine, char* to, const char* from, int64_t nbytes, int64_t used) {
     Fiber& fiber = fiber_of(machine);
     Grid& grid = *fiber.grid;
-    const auto is_aligned = [&](const char* p) {
-      return reinterpret_cast<uintptr_t>(p) % static_cast<size_t>(nbytes) == 0;
-    };
-    if (!is_aligned(to) || (used && !is_aligned(from)))
-      grid.fail_at(fiber, "copies", nbytes, "bytes that are not aligned");
+    if (!is_aligned(to, nbytes) || (used && !is_aligned(from, nbytes)))
+      grid.fail_at(fiber, "copies", nbytes, kUnaligned);
     if (used) grid.touch_global(fiber, reinterpret_cast<uint64_t>(from), used, false);
     grid.touch_shared(fiber, to, nbytes, SharedAccess::Write);
     grid.leave_on_fault(fiber);
@@ -258,41 +268,20 @@ class Grid {
 
   static void load_matrices(GridMachine* machine, char* row, uint32_t* words, int64_t transposed) {
     Fiber& fiber = fiber_of(machine);
+    if (!is_aligned(row, 16)) fiber.grid->fail_at(fiber, "reads", 16, kUnaligned);
     fiber.grid->touch_shared(fiber, row, 16, SharedAccess::ReadForWarp);
     fiber.grid->leave_on_fault(fiber);
     uint64_t rows[kWarp];
-    gather(machine, reinterpret_cast<uint64_t>(row), kAllLanes, false, rows);
-    const int64_t lane = machine->thread % kWarp, line = lane / 4, place = lane % 4;
-    for (int64_t j = 0; j < 4; ++j) {
-      uint16_t halves[2];
-      for (int64_t k = 0; k < 2; ++k) {
-        const int64_t from = transposed ? 2 * place + k : line, at = transposed ? line : 2 * place + k;
-        std::memcpy(&halves[k], reinterpret_cast<const char*>(rows[8 * j + from]) + 2 * at, 2);
-      }
-      words[j] = uint32_t{halves[1]} << 16 | halves[0];
-    }
+    gather(machine, "load_matrices", reinterpret_cast<uint64_t>(row), kAllLanes, false, rows);
+    matrix_words(rows, machine->thread % kWarp, transposed != 0, words);
   }
 
   static void multiply_matrices(GridMachine* machine, uint32_t* words, int64_t kind) {
     uint64_t shown[kWarp];
-    gather(machine, reinterpret_cast<uint64_t>(words), kAllLanes, false, shown);
-    const int64_t lane = machine->thread % kWarp;
-    // Words `first` and `first + step` of four lanes are a row of 32 bytes.
-    const auto row_of = [&](int64_t line, int first, int step) {
-      MatrixRow row;
-      for (int64_t k = 0; k < 4; ++k) {
-        const auto* const theirs = reinterpret_cast<const uint32_t*>(shown[4 * line + k]);
-        row.words[k] = theirs[first];
-        row.words[4 + k] = theirs[first + step];
-      }
-      return row;
-    };
+    gather(machine, "multiply_matrices", reinterpret_cast<uint64_t>(words), kAllLanes, false, shown);
     uint32_t sums[4];
-    for (int down = 0; down < 2; ++down)
-      for (int across = 0; across < 2; ++across)
-        sums[2 * down + across] = matrix_sum(words[6 + 2 * down + across], row_of(lane / 4, down, 2),
-                                             row_of(2 * (lane % 4) + across, 4, 1), static_cast<GridMatrix>(kind));
-    gather(machine, 0, kAllLanes, false, shown);  // until all lanes have read
+    matrix_sums(shown, machine->thread % kWarp, static_cast<GridMatrix>(kind), sums);
+    gather(machine, "multiply_matrices", 0, kAllLanes, false, shown);  // until all lanes have read
     std::ranges::copy(sums, words + 6);
   }
 
@@ -308,6 +297,9 @@ class Grid {
     const auto kind = static_cast<GridAccess>(access);
     const bool is_shared = kind == GridAccess::ReadShared || kind == GridAccess::WriteShared;
     const bool writes = kind == GridAccess::WriteShared || kind == GridAccess::WriteGlobal;
+    // Generated code promises this much; the compiler of CUDA C++ reports unaligned structures as one access.
+    if (!grid.call_.ends_early && !is_aligned(address, std::min<int64_t>(nbytes, 16)))
+      grid.fail_at(fiber, writes ? "writes" : "reads", nbytes, kUnaligned);
     is_shared ? grid.touch_shared(fiber, address, nbytes, writes ? SharedAccess::Write : SharedAccess::Read)
               : grid.touch_global(fiber, reinterpret_cast<uint64_t>(address), nbytes, writes);
     grid.leave_on_fault(fiber);
@@ -344,40 +336,21 @@ class Grid {
   }
 
   void touch_shared(const Fiber& fiber, const char* address, int64_t nbytes, SharedAccess access) {
-    const bool is_update = access == SharedAccess::Update, for_warp = access == SharedAccess::ReadForWarp;
-    const bool writes = is_update || access == SharedAccess::Write;
-    const auto me = static_cast<int>(fiber.machine.thread);
-    const int warp = me / static_cast<int>(kWarp);
-    const uint32_t now = times_[static_cast<size_t>(warp)];
+    const auto warp = fiber.machine.thread / kWarp;
+    const Visit visit{static_cast<int16_t>(fiber.machine.thread), static_cast<int16_t>(warp),
+                      times_[static_cast<size_t>(warp)]};
+    const bool writes = access == SharedAccess::Write || access == SharedAccess::Update;
     const char* const verb = writes ? "writes" : "reads";
     const int64_t first = place_of(fiber, address, nbytes);
     if (first < 0) return fail_at(fiber, verb, nbytes, "bytes outside of shared memory");
     for (int64_t k = first; k < first + nbytes; ++k) {
       SharedByte& byte = shared_bytes_[static_cast<size_t>(k)];
-      if (byte.is_on_its_way)
-        return fail_at(fiber, verb, nbytes, "bytes of shared memory that a copy has yet to write");
-      const bool is_ordered_write =
-          byte.writer >= 0 && byte.writer / static_cast<int>(kWarp) == warp && byte.written_at < now;
-      const bool is_ordered_read = byte.reading_warp == warp && byte.read_at < now;
-      const bool met_writer = byte.writer != kNobody && (for_warp || byte.writer != me) && !is_ordered_write &&
-                              !(is_update && byte.writer == kAtomics);
-      const bool met_reader = writes && byte.reader != kNobody && byte.reader != me && !is_ordered_read;
-      if (met_writer || met_reader)
-        return fail_at(fiber, verb, nbytes,
-                       met_writer ? "bytes of shared memory that another thread wrote since the last barrier"
-                                  : "bytes of shared memory that another thread read since the last barrier");
-      if ((is_update || !writes) && !byte.is_written)
-        return fail_at(fiber, "reads", nbytes, "bytes of shared memory that nobody wrote");
-      if (!writes) {
-        byte.reading_warp = byte.reader == kNobody || byte.reading_warp == warp ? warp : kSeveral;
-        byte.reader = !for_warp && (byte.reader == kNobody || byte.reader == me) ? me : kSeveral;
-        byte.read_at = now;
-      } else {
-        byte.writer = is_update ? kAtomics : me;
-        byte.written_at = now;
-        byte.is_written = true;
-      }
+      variable_bytes_ += writes && !byte.is_written && k >= call_.shared_bytes;
+      if (const char* const what = byte.visit(access, visit)) return fail_at(fiber, verb, nbytes, what);
     }
+    const int64_t most = call_.shared_bytes < kSharedBytes ? kSharedBytes : kMostSharedBytes;
+    if (variable_bytes_ > std::min(kSharedBytes, most - call_.shared_bytes))
+      fail_at(fiber, verb, nbytes, "bytes of more shared memory than a GPU gives a block: 48 KiB without permission");
   }
 
   void fail_at(const Fiber& fiber, const char* verb, int64_t nbytes, const char* what) {
@@ -399,6 +372,7 @@ class Grid {
   std::vector<Fiber> fibers_;
   std::vector<char> shared_;
   std::vector<SharedByte> shared_bytes_;  // of the call's shared memory and of the variables
+  int64_t variable_bytes_ = 0;            // of the variables that the block has written
   std::vector<uint32_t> times_;           // of the warps
   std::string fault_;
   void* scheduler_ = nullptr;

@@ -11,7 +11,7 @@ from pellucid import _C
 from pellucid.devices.emulated import BLOCKS, Placed, compiled, run_grid
 from pellucid_compiler.abi.limits import STATUS_SHIFT
 from pellucid_compiler.abi.status import OUT_OF_BOUNDS
-from pellucid_compiler.codegen.builder import FLOAT, I64
+from pellucid_compiler.codegen.builder import FLOAT, I32, I64
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices import reference
@@ -164,6 +164,30 @@ def test_a_barrier_that_some_threads_do_not_reach_is_found():
         f.branch(f.thread() < 100, f.barrier)
 
     with pytest.raises(RuntimeError, match="waits at a barrier or a shuffle"):
+        grid(emit, bytes(8))
+
+
+def test_rows_and_vectors_of_shared_memory_are_aligned():
+    def reads_row(f, to):
+        f.load_matrices(f.offset(f.shared(64), 8), transposed=False)
+
+    def reads_vector(f, to):
+        f.read_shared(f.offset(f.shared(64), 4), FLOAT.with_lanes(4))
+
+    for emit in (reads_row, reads_vector):
+        with pytest.raises(RuntimeError, match="reads 16 bytes that are not aligned"):
+            grid(emit, bytes(8))
+
+
+def test_lanes_meet_in_one_function():
+    def emit(f, to):
+        i = f.thread()
+        f.branch(i < 100, lambda: [f.shuffle_xor(i, 1)], lambda: [i])
+        f.multiply_matrices("int8", *([f.constant(0, I32)] * n for n in (4, 2, 4)))
+
+    with pytest.raises(
+        RuntimeError, match=r"(shuffle|multiply_matrices) while another"
+    ):
         grid(emit, bytes(8))
 
 

@@ -6,6 +6,7 @@ those of what it points to.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -59,8 +60,8 @@ def packed(
     """The arguments as eight bytes each.
 
     TypeError for another number of arguments, or one that the parameter is not;
-    ValueError for a tensor that is not contiguous, OverflowError for an int that the
-    parameter cannot hold.
+    ValueError for a tensor that is not contiguous, OverflowError for a number that the
+    parameter cannot hold; one beyond a float's range becomes infinite, as in C.
     """
     if len(arguments) != len(parameters):
         takes = ", ".join(map(str, parameters))
@@ -88,11 +89,17 @@ def _address(where: str, parameter: Parameter, tensor: torch.Tensor) -> int:
             ".contiguous(), or the tensor that it is a view of"
         )
     kind, dtype = _kind_of(tensor.dtype), parameter.element
-    known = kind, tensor.element_size()
-    wanted = dtype, parameter.element_bytes
+    known = _of_either_sign(kind), tensor.element_size()
+    wanted = _of_either_sign(dtype), parameter.element_bytes
     if dtype and kind and known != wanted:
         raise TypeError(f"{where} is a tensor of {tensor.dtype}, not of {parameter}")
     return tensor.data_ptr()
+
+
+def _of_either_sign(kind: int) -> int:
+    """The class of a pointer's integers: atomics have ``unsigned long long*`` alone,
+    and tensors are int64."""
+    return _SIGNED if kind == _UNSIGNED else kind
 
 
 def _kind_of(dtype: Any) -> int:
@@ -113,18 +120,20 @@ def _is_integer(dtype: Any) -> bool:
 
 def _number(where: str, parameter: Parameter, value: float) -> bytes:
     kind, nbytes = parameter.kind, parameter.nbytes
-    if kind == _FLOAT:
-        return struct.pack("<f" if nbytes == 4 else "<d", value)
-    if kind == _HALF:
-        return struct.pack("<e", value)
-    if kind == _BFLOAT16:
-        held = torch.tensor(float(value), dtype=torch.bfloat16)
-        return struct.pack("<h", held.view(torch.int16).item())
-    if not isinstance(value, int) or not kind:
+    if kind not in (_FLOAT, _HALF, _BFLOAT16) and (
+        not isinstance(value, int) or not kind
+    ):
         given = type(value).__name__
         raise TypeError(f"{where} is a {given}, and the parameter is {parameter}")
-    letter = _LETTERS[nbytes] if kind == _SIGNED else _LETTERS[nbytes].upper()
     try:
+        if kind == _FLOAT:
+            return bytes((ctypes.c_float if nbytes == 4 else ctypes.c_double)(value))
+        if kind == _BFLOAT16:
+            held = torch.tensor(float(value), dtype=torch.bfloat16)
+            return struct.pack("<h", held.view(torch.int16).item())
+        if kind == _HALF:
+            return struct.pack("<e", value)
+        letter = _LETTERS[nbytes] if kind == _SIGNED else _LETTERS[nbytes].upper()
         return struct.pack(f"<{letter}", value)
-    except struct.error:
+    except (struct.error, OverflowError):
         raise OverflowError(f"{where}: {value} does not fit {parameter}") from None

@@ -37,9 +37,10 @@ MACHINE: Final = (
     # The next ones are used by CUDA C++ (include/pellucid/cuda).
     Member(
         "gather",
-        f"void (*gather)({_SELF}, uint64_t word, uint32_t lanes, bool orders, "
-        "uint64_t* words)",
-        "the words of `lanes`, which all call it; `orders` accesses of shared memory",
+        f"uint32_t (*gather)({_SELF}, const char* function, uint64_t word, "
+        "uint32_t lanes, bool orders, uint64_t* words)",
+        "the words of `lanes`, which all call it in one function; `orders` accesses of "
+        "shared memory; returns the lanes that are there",
     ),
     Member(
         "update",

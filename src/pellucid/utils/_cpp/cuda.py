@@ -1,7 +1,8 @@
 """Compiles CUDA C++ for the emulator (``include/pellucid/cuda``).
 
-The compiler's instrumentation for races calls a function before each access, which the
-header defines: the sanitizer's own library is not linked. Read next:
+The compiler's instrumentation for races calls a function before each access, and that
+for alignment one before a wrong access; the header defines both: the sanitizers' own
+libraries are not linked. Read next:
 ``pellucid/devices/cuda_kernels.py``, which launches.
 """
 
@@ -51,7 +52,7 @@ def _flags() -> list[str]:
     flags = ["-O1", "-fPIC", "-pipe", "-fvisibility=hidden", "-ffp-contract=off"]
     # A variable in shared memory is a library's own, whatever another one calls its.
     unique = ["-fno-gnu-unique"] if build.is_gcc(build.compiler()) else []
-    return [*flags, *unique, "-fsanitize=thread", "-fno-strict-aliasing"]
+    return [*flags, *unique, "-fsanitize=thread,alignment", "-fno-strict-aliasing"]
 
 
 def _for_compiler(options: Sequence[str]) -> list[str]:

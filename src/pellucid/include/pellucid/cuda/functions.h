@@ -33,6 +33,19 @@ inline float min(float a, float b) { return fminf(a, b); }
 inline float max(float a, float b) { return fmaxf(a, b); }
 inline double min(double a, double b) { return fmin(a, b); }
 inline double max(double a, double b) { return fmax(a, b); }
+#define PELLUCID_MIXED(wide, other)                                            \
+  constexpr wide min(wide a, other b) { return min(a, static_cast<wide>(b)); } \
+  constexpr wide min(other a, wide b) { return min(static_cast<wide>(a), b); } \
+  constexpr wide max(wide a, other b) { return max(a, static_cast<wide>(b)); } \
+  constexpr wide max(other a, wide b) { return max(static_cast<wide>(a), b); }
+PELLUCID_MIXED(unsigned, int)
+PELLUCID_MIXED(unsigned long, long)
+PELLUCID_MIXED(unsigned long long, long long)
+#undef PELLUCID_MIXED
+inline double min(double a, float b) { return fmin(a, b); }
+inline double min(float a, double b) { return fmin(a, b); }
+inline double max(double a, float b) { return fmax(a, b); }
+inline double max(float a, double b) { return fmax(a, b); }
 
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
@@ -61,7 +74,11 @@ inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 3
 inline int __clzll(long long x) { return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline int __mul24(int a, int b) { return a * b; }
+inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
+inline int __mul24(int a, int b) {  // the low 24 bits with their sign
+  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
+  return static_cast<int>(static_cast<unsigned>(low(a)) * static_cast<unsigned>(low(b)));
+}
 inline int __mulhi(int a, int b) { return static_cast<int>(static_cast<int64_t>(a) * b >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32); }
 inline unsigned __brev(unsigned x) {
@@ -78,11 +95,11 @@ inline long long __double_as_longlong(double x) {
   return pellucid::cuda::value_of<long long>(pellucid::cuda::word_of(x));
 }
 inline double __longlong_as_double(long long x) { return pellucid::cuda::value_of<double>(pellucid::cuda::word_of(x)); }
-inline int __float2int_rn(float x) { return static_cast<int>(nearbyintf(x)); }
-inline int __float2int_rz(float x) { return static_cast<int>(x); }
-inline int __float2int_rd(float x) { return static_cast<int>(floorf(x)); }
-inline int __float2int_ru(float x) { return static_cast<int>(ceilf(x)); }
-inline unsigned __float2uint_rn(float x) { return static_cast<unsigned>(nearbyintf(x)); }
+inline int __float2int_rn(float x) { return pellucid::cuda::saturated<int>(nearbyintf(x)); }
+inline int __float2int_rz(float x) { return pellucid::cuda::saturated<int>(x); }
+inline int __float2int_rd(float x) { return pellucid::cuda::saturated<int>(floorf(x)); }
+inline int __float2int_ru(float x) { return pellucid::cuda::saturated<int>(ceilf(x)); }
+inline unsigned __float2uint_rn(float x) { return pellucid::cuda::saturated<unsigned>(nearbyintf(x)); }
 inline float __int2float_rn(int x) { return static_cast<float>(x); }
 inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
 inline float __double2float_rn(double x) { return static_cast<float>(x); }

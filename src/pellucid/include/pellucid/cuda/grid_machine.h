@@ -22,7 +22,7 @@ struct GridMachine {
   uint64_t (*shuffle)(GridMachine*, uint64_t word, int64_t mask);  // the word of the lane whose number differs in `mask`
   void (*touch)(GridMachine*, char* address, int64_t nbytes, int64_t access);  // called before an access
   char* shared;  // the block's shared memory
-  void (*gather)(GridMachine*, uint64_t word, uint32_t lanes, bool orders, uint64_t* words);  // the words of `lanes`, which all call it; `orders` accesses of shared memory
+  uint32_t (*gather)(GridMachine*, const char* function, uint64_t word, uint32_t lanes, bool orders, uint64_t* words);  // the words of `lanes`, which all call it in one function; `orders` accesses of shared memory; returns the lanes that are there
   void (*update)(GridMachine*, char* address, int64_t nbytes);  // called before an atomic in shared memory
   void (*fail)(GridMachine*, const char* what);  // ends the run
   void (*copy)(GridMachine*, char* to, const char* from, int64_t nbytes, int64_t used);  // starts a copy to shared memory; bytes from `used` on become zeros

@@ -40,6 +40,9 @@ PELLUCID_OWN inline int find_places(dl_phdr_info* library, size_t, void* into) {
 // What a grid's first words say; the addresses of the kernel's arguments are behind them.
 enum Word { kGrid = 0, kBlock = 3, kSharedBytes = 6, kArguments = 7 };
 
+constexpr unsigned kMostBlocks = 65535, kMostThreads = 64;  // in y and z; in z
+constexpr size_t kMostShared = 48 << 10;                    // dynamic shared memory of a launch in C++
+
 template <auto Kernel>
 struct Entry;
 template <class... P, void (*Kernel)(P...)>
@@ -62,6 +65,8 @@ struct Entry<Kernel> {
                 words[kSharedBytes],
                 static_cast<const char*>(__builtin_frame_address(0))};
     running = &self;
+    if (blocks.y > kMostBlocks || blocks.z > kMostBlocks || threads.z > kMostThreads)
+      fail("is of a grid that no GPU takes: its second and third dim are 65535 at most, a block's third 64");
     call(words + kArguments, std::index_sequence_for<P...>());
     running = nullptr;
   }
@@ -129,6 +134,10 @@ struct Launch<Kernel> {
                           {block.x, block.y, block.z},
                           shared_bytes};
     char error[1024] = {};
+    if (shared_bytes > kMostShared)
+      throw std::runtime_error("CUDA error: invalid argument\na launch from C++ has " + std::to_string(shared_bytes) +
+                               " bytes of dynamic shared memory; 49152 are the most. For more, launch from Python: "
+                               "torch.cuda._compile_kernel has set_shared_memory_config");
     if (!runtime.launch) throw std::runtime_error("a kernel was launched before its library was loaded by load()");
     if (runtime.launch(&request, error, sizeof error)) throw std::runtime_error(error);
   }

@@ -2,11 +2,12 @@
 //
 // A kernel is compiled with the compiler's instrumentation for races, which calls a function before every access of
 // memory that others may see; these functions are ours and tell the emulator (runtime/device/emulated_grid.h). What this
-// header defines is not instrumented. Read next: words.h.
+// header defines is not instrumented. That for alignment calls one before an access that GPUs refuse. Read next: words.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 #include "pellucid/cuda/grid_machine.h"
@@ -77,6 +78,14 @@ PELLUCID_OWN inline void check_stack() {
     fail("has more than 28 KiB of variables and calls on its stack");
 }
 
+// What the compiler says of an access whose address is not aligned: where it is, the type, the alignment's logarithm.
+struct Unaligned {
+  const char* file;
+  uint32_t line, column;
+  const void* type;
+  uint8_t log_alignment;
+};
+
 }  // namespace cuda
 }  // namespace pellucid
 
@@ -110,6 +119,13 @@ PELLUCID_HOOK void* __tsan_memcpy(void* to, const void* from, size_t nbytes) {
 PELLUCID_HOOK void* __tsan_memset(void* to, int byte, size_t nbytes) {
   pellucid::cuda::touch(to, nbytes, true);
   return std::memset(to, byte, nbytes);
+}
+
+PELLUCID_HOOK void __ubsan_handle_type_mismatch_v1(const pellucid::cuda::Unaligned* access, const void*) {
+  if (!pellucid::cuda::running) return;  // the host's processor takes it
+  char text[64];
+  std::snprintf(text, sizeof text, "uses bytes that are not aligned to %d", 1 << access->log_alignment);
+  pellucid::cuda::fail(text);
 }
 
 // Atomics of the host's code in the same file: counts of references.

@@ -1,7 +1,7 @@
 // What a kernel's parameters are, as numbers: read by Python (pellucid/devices/cuda_kernels.py) before a launch.
 //
 // Compiled by g++ for the emulator and by NVRTC for a GPU, so it includes nothing. A number has four bytes: class and
-// size of the parameter, class and size of what it points to. Zero ends the list.
+// size of the parameter, class and size of what it points to; 255 is any size from there on. Zero ends the list.
 #pragma once
 
 namespace pellucid {
@@ -67,7 +67,8 @@ struct Size<__nv_bfloat16, kBFloat16> {
 
 template <class T>
 struct Code {
-  static constexpr unsigned value = Class<T>::value | sizeof(T) << 8;
+  static constexpr unsigned size = sizeof(T) < 255 ? sizeof(T) : 255;
+  static constexpr unsigned value = Class<T>::value | size << 8;
 };
 template <class T>
 struct Code<T*> {

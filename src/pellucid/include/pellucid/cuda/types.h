@@ -48,6 +48,15 @@ struct alignas(4) Pair {
   T x, y;
 };
 
+// A float as an integer: the nearest that there is, and 0 for NaN.
+template <class To>
+inline To saturated(float x) {
+  constexpr To least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
+  if (std::isnan(x)) return 0;
+  if (x >= static_cast<float>(most)) return most;  // which rounds up
+  return x <= static_cast<float>(least) ? least : static_cast<To>(x);
+}
+
 }  // namespace cuda
 }  // namespace pellucid
 
@@ -61,7 +70,7 @@ inline __half __float2half_rn(float x) { return x; }
 inline __half __double2half(double x) { return static_cast<float>(x); }
 inline float __half2float(__half x) { return x; }
 inline __half __int2half_rn(int x) { return static_cast<float>(x); }
-inline int __half2int_rn(__half x) { return static_cast<int>(std::nearbyint(static_cast<float>(x))); }
+inline int __half2int_rn(__half x) { return pellucid::cuda::saturated<int>(std::nearbyint(static_cast<float>(x))); }
 inline __nv_bfloat16 __float2bfloat16(float x) { return x; }
 inline __nv_bfloat16 __float2bfloat16_rn(float x) { return x; }
 inline float __bfloat162float(__nv_bfloat16 x) { return x; }

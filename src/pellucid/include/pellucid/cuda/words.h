@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cassert>
+#include <type_traits>
 
 #include "pellucid/cuda/machine.h"
+#include "pellucid/torch/numbers.h"
 
 #define __global__
 #define __device__
@@ -43,12 +45,15 @@ PELLUCID_OWN inline void barrier() {
   running = self;  // others ran meanwhile
 }
 
-// The words of the lanes in `mask`, which all call it.
-PELLUCID_OWN inline void gather(unsigned mask, uint64_t word, uint64_t* words, bool orders = false) {
+// The words of the lanes in `mask`, which all call it in one function. Returns those that are there: a block may end in
+// its warp, and threads may have ended.
+PELLUCID_OWN inline unsigned gather(const char* function, unsigned mask, uint64_t word, uint64_t* words,
+                                    bool orders = false) {
   Thread* const self = running;
   if (!(mask >> lane() & 1)) fail("calls a function of a warp whose mask does not have its lane");
-  self->machine->gather(self->machine, word, mask, orders, words);
+  const unsigned found = self->machine->gather(self->machine, function, word, mask, orders, words);
   running = self;
+  return found;
 }
 
 template <class T>
@@ -66,27 +71,35 @@ PELLUCID_OWN inline T value_of(uint64_t word) {
 }
 
 template <class T>
-PELLUCID_OWN inline T shuffle(unsigned mask, T value, unsigned from) {
+PELLUCID_OWN inline T shuffle(const char* function, unsigned mask, T value, unsigned from) {
   uint64_t words[kWarp];
-  gather(mask, word_of(value), words);
+  const unsigned found = gather(function, mask, word_of(value), words);
   if (!(mask >> from & 1)) fail("shuffles from a lane that the mask does not have");
+  if (!(found >> from & 1)) fail("shuffles from a lane that is not there");
   return value_of<T>(words[from]);
 }
 
 // Folds the values of the lanes in `mask`.
 template <class T, class F>
-PELLUCID_OWN inline T fold(unsigned mask, T value, F combine) {
+PELLUCID_OWN inline T fold(const char* function, unsigned mask, T value, F combine) {
   uint64_t words[kWarp];
-  gather(mask, word_of(value), words);
+  const unsigned found = gather(function, mask, word_of(value), words);
   bool is_first = true;
   for (unsigned k = 0; k < kWarp; ++k) {
-    if (!(mask >> k & 1)) continue;
+    if (!(found >> k & 1)) continue;
     const T other = value_of<T>(words[k]);
     value = is_first ? other : static_cast<T>(combine(value, other));
     is_first = false;
   }
   return value;
 }
+
+PELLUCID_OWN inline unsigned ballot(const char* function, unsigned mask, bool vote) {
+  return fold(function, mask, unsigned(vote) << lane(), [](unsigned a, unsigned b) { return a | b; });
+}
+
+template <class T, class... Types>
+constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 
 template <class T, class F>
 PELLUCID_OWN inline T update(T* at, F change) {
@@ -117,7 +130,7 @@ PELLUCID_OWN inline int __syncthreads_or(int vote) { return pellucid::cuda::coun
 PELLUCID_OWN inline int __syncthreads_and(int vote) { return pellucid::cuda::count_in_block(!vote) == 0; }
 PELLUCID_OWN inline void __syncwarp(unsigned mask = 0xffffffff) {
   uint64_t words[pellucid::kWarp];
-  pellucid::cuda::gather(mask, 0, words, true);
+  pellucid::cuda::gather("__syncwarp", mask, 0, words, true);
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -127,47 +140,51 @@ inline void __threadfence_system() {}
 template <class T>
 PELLUCID_OWN inline T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   const unsigned first = pellucid::cuda::lane() & ~unsigned(width - 1);
-  return pellucid::cuda::shuffle(mask, value, first + (unsigned(from) & unsigned(width - 1)));
+  return pellucid::cuda::shuffle("__shfl_sync", mask, value, first + (unsigned(from) & unsigned(width - 1)));
 }
 template <class T>
 PELLUCID_OWN inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = pellucid::cuda::lane(), first = lane & ~unsigned(width - 1);
-  return pellucid::cuda::shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
+  return pellucid::cuda::shuffle("__shfl_up_sync", mask, value, lane >= first + delta ? lane - delta : lane);
 }
 template <class T>
 PELLUCID_OWN inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const unsigned lane = pellucid::cuda::lane(), end = (lane & ~unsigned(width - 1)) + unsigned(width);
-  return pellucid::cuda::shuffle(mask, value, lane + delta < end ? lane + delta : lane);
+  return pellucid::cuda::shuffle("__shfl_down_sync", mask, value, lane + delta < end ? lane + delta : lane);
 }
 template <class T>
 PELLUCID_OWN inline T __shfl_xor_sync(unsigned mask, T value, int differs, int width = 32) {
   const unsigned lane = pellucid::cuda::lane(), end = (lane & ~unsigned(width - 1)) + unsigned(width);
   const unsigned from = lane ^ unsigned(differs);
-  return pellucid::cuda::shuffle(mask, value, from < end ? from : lane);
+  return pellucid::cuda::shuffle("__shfl_xor_sync", mask, value, from < end ? from : lane);
 }
 
 PELLUCID_OWN inline unsigned __ballot_sync(unsigned mask, int vote) {
-  const unsigned own = unsigned(vote != 0) << pellucid::cuda::lane();
-  return pellucid::cuda::fold(mask, own, [](unsigned a, unsigned b) { return a | b; });
+  return pellucid::cuda::ballot("__ballot_sync", mask, vote);
 }
-PELLUCID_OWN inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
-PELLUCID_OWN inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
+PELLUCID_OWN inline int __any_sync(unsigned mask, int vote) {
+  return pellucid::cuda::ballot("__any_sync", mask, vote) != 0;
+}
+PELLUCID_OWN inline int __all_sync(unsigned mask, int vote) {
+  return pellucid::cuda::ballot("__all_sync", mask, !vote) == 0;
+}
 template <class T>
 PELLUCID_OWN inline unsigned __match_any_sync(unsigned mask, T value) {
   uint64_t words[pellucid::kWarp];
   const uint64_t own = pellucid::cuda::word_of(value);
-  pellucid::cuda::gather(mask, own, words);
-  unsigned found = 0;
-  for (unsigned k = 0; k < pellucid::kWarp; ++k) found |= unsigned(mask >> k & 1 && words[k] == own) << k;
-  return found;
+  const unsigned found = pellucid::cuda::gather("__match_any_sync", mask, own, words);
+  unsigned equal = 0;
+  for (unsigned k = 0; k < pellucid::kWarp; ++k) equal |= unsigned(found >> k & 1 && words[k] == own) << k;
+  return equal;
 }
 // Lanes that happen to run together: here each runs alone.
 PELLUCID_OWN inline unsigned __activemask() { return 1u << pellucid::cuda::lane(); }
 
-#define PELLUCID_FOLD(name, expression)                                            \
-  template <class T>                                                               \
-  PELLUCID_OWN inline T __reduce_##name##_sync(unsigned mask, T value) {           \
-    return pellucid::cuda::fold(mask, value, [](T a, T b) { return expression; }); \
+#define PELLUCID_FOLD(name, expression)                                           \
+  template <class T>                                                              \
+  PELLUCID_OWN inline T __reduce_##name##_sync(unsigned mask, T value) {          \
+    const auto combine = [](T a, T b) { return expression; };                     \
+    return pellucid::cuda::fold("__reduce_" #name "_sync", mask, value, combine); \
   }
 PELLUCID_FOLD(add, a + b)
 PELLUCID_FOLD(min, b < a ? b : a)
@@ -177,24 +194,32 @@ PELLUCID_FOLD(or, a | b)
 PELLUCID_FOLD(xor, a ^ b)
 #undef PELLUCID_FOLD
 
-#define PELLUCID_UPDATE(name, expression)                                                    \
+// The types of an atomic function are those that GPUs have it for.
+#define PELLUCID_TAKES(name, ...)                                               \
+  static_assert(pellucid::cuda::is_one_of<T, __VA_ARGS__>, "CUDA has no " #name \
+                                                           " of this type; it " \
+                                                           "takes " #__VA_ARGS__)
+#define PELLUCID_UPDATE(name, expression, ...)                                               \
   template <class T>                                                                         \
   PELLUCID_OWN inline T atomic##name(T* at, typename pellucid::cuda::Given<T>::type value) { \
+    PELLUCID_TAKES(atomic##name, __VA_ARGS__);                                               \
     return pellucid::cuda::update(at, [value](T old) { return expression; });                \
   }
-PELLUCID_UPDATE(Add, old + value)
-PELLUCID_UPDATE(Sub, old - value)
-PELLUCID_UPDATE(Exch, (static_cast<void>(old), value))
-PELLUCID_UPDATE(Min, value < old ? value : old)
-PELLUCID_UPDATE(Max, old < value ? value : old)
-PELLUCID_UPDATE(And, old& value)
-PELLUCID_UPDATE(Or, old | value)
-PELLUCID_UPDATE(Xor, old ^ value)
-PELLUCID_UPDATE(Inc, old >= value ? 0 : old + 1)
-PELLUCID_UPDATE(Dec, old == 0 || old > value ? value : old - 1)
+PELLUCID_UPDATE(Add, old + value, int, unsigned, unsigned long long, float, double, c10::Half, c10::BFloat16)
+PELLUCID_UPDATE(Sub, old - value, int, unsigned)
+PELLUCID_UPDATE(Exch, (static_cast<void>(old), value), int, unsigned, unsigned long long, float)
+PELLUCID_UPDATE(Min, value < old ? value : old, int, unsigned, long long, unsigned long long)
+PELLUCID_UPDATE(Max, old < value ? value : old, int, unsigned, long long, unsigned long long)
+PELLUCID_UPDATE(And, old& value, int, unsigned, unsigned long long)
+PELLUCID_UPDATE(Or, old | value, int, unsigned, unsigned long long)
+PELLUCID_UPDATE(Xor, old ^ value, int, unsigned, unsigned long long)
+PELLUCID_UPDATE(Inc, old >= value ? 0 : old + 1, unsigned)
+PELLUCID_UPDATE(Dec, old == 0 || old > value ? value : old - 1, unsigned)
 #undef PELLUCID_UPDATE
 template <class T>
 PELLUCID_OWN inline T atomicCAS(T* at, typename pellucid::cuda::Given<T>::type known,
                                 typename pellucid::cuda::Given<T>::type value) {
+  PELLUCID_TAKES(atomicCAS, unsigned short, int, unsigned, unsigned long long);
   return pellucid::cuda::update(at, [known, value](T old) { return old == known ? value : old; });
 }
+#undef PELLUCID_TAKES
