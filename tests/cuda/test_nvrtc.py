@@ -111,7 +111,18 @@ at::Tensor scaled(at::Tensor x, float factor) {
 }
 '''
 declared = "at::Tensor scaled(at::Tensor x, float factor);"
-made = load_inline("launches", declared, SOURCE + host, functions=["scaled"])
+folder = tempfile.mkdtemp()
+with open(folder + "/added.cuh", "w") as header:  # found beside the source
+    header.write("template <typename T> __device__ T added(T x, int n) { return x + n; }")
+source = SOURCE.replace("T(held[threadIdx.x]) + N", "added(T(held[threadIdx.x]), 0) + N")
+made = load_inline(
+    "launches",
+    declared,
+    '#include "added.cuh"\\n' + source + host,
+    functions=["scaled"],
+    extra_cuda_cflags=["-O3", "-gencode", "arch=compute_90,code=sm_90", "-Xptxas=-v"],
+    build_directory=folder,
+)
 driver.log()
 print(made.scaled(x, 3.0).tolist()[:3], torch.cuda.current_device())
 print([c.split()[0] for c in driver.log() if "Kernel" in c], driver.faults)
