@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pellucid as torch
 from pellucid import _C
 from pellucid.devices import nvrtc
-from pellucid.devices.cuda_arguments import Parameter, packed, parameters_of
+from pellucid.devices.cuda_arguments import Parameter, packed, parameters_of, reach
 from pellucid.utils._cpp.cuda import kernel_library
 
 _MOST_THREADS = 1024
@@ -142,8 +142,7 @@ class EmulatedKernel:
         held = ctypes.create_string_buffer(words, len(words) + 1)
         first = ctypes.addressof(held)
         addresses = range(first, first + len(words), 8)
-        ends = ((t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors)
-        ranges = b"".join(struct.pack("<2Q", *pair) for pair in ends)
+        ranges = b"".join(struct.pack("<2Q", *reach(t)) for t in tensors)
         entry = self._code.library.pellucid_kernel_entry()
         self._code.run(self._name, entry, grid, addresses, ranges)
 
@@ -194,10 +193,11 @@ class CudaKernel:
     ) -> None:
         """Launches the kernel on ``stream``, by default the current one.
 
-        ``grid`` and ``block`` have up to three dims; ``args`` are contiguous tensors,
-        ints and floats; ``shared_mem`` is the size of the ``extern __shared__`` array.
-        ValueError for tensors elsewhere, TypeError for arguments that the parameters
-        are not, RuntimeError for a grid that no GPU takes.
+        ``grid`` and ``block`` have up to three dims; ``args`` are tensors, ints and
+        floats; a kernel gets the address of a tensor's first element. ``shared_mem`` is
+        the size of the ``extern __shared__`` array. ValueError for tensors
+        elsewhere, TypeError for arguments that the parameters are not, RuntimeError for
+        a grid that no GPU takes.
         """
         arguments = list(args or ())
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
