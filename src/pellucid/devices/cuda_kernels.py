@@ -111,6 +111,7 @@ class GpuKernel:
         self._code = nvrtc.compile_source(source, name, architecture, options)
         self.parameters = parameters_of(self._code.signature)
         self._functions: dict[int, int] = {}
+        self._shared_bytes = 0
 
     def function(self, gpu: int) -> int:
         """The ``CUfunction`` on a GPU."""
@@ -118,7 +119,18 @@ class GpuKernel:
             text = f"// cuda {self._name}\n{self._code.ptx}"
             image = _C._cuda_link(gpu, text)
             self._functions[gpu] = _C._cuda_load(gpu, image, self._code.symbol)
+            self._allow_shared(gpu)
         return self._functions[gpu]
+
+    def allow_shared(self, num_bytes: int) -> None:
+        """Allows so much dynamic shared memory on every GPU, above the default."""
+        self._shared_bytes = num_bytes
+        for gpu in self._functions:
+            self._allow_shared(gpu)
+
+    def _allow_shared(self, gpu: int) -> None:
+        if self._shared_bytes:
+            _C._cuda_allow_shared(gpu, self._functions[gpu], self._shared_bytes)
 
     def launch(self, gpu: int, grid: Grid, words: bytes) -> None:
         """Queues the kernel on the GPU's current stream."""
@@ -234,8 +246,7 @@ class CudaKernel:
                     f"device limit ({most} bytes). Consider reducing block size or "
                     "shared memory usage."
                 )
-            gpu = torch.cuda.current_device()
-            _C._cuda_allow_shared(gpu, self._on_gpu.function(gpu), shared_mem_bytes)
+            self._on_gpu.allow_shared(shared_mem_bytes)
         self._shared_bytes = shared_mem_bytes
 
 
