@@ -1,9 +1,12 @@
 """CUDA C++ by NVRTC, launched by the stand-in driver, which runs it on the emulator."""
 
+import re
+import tomllib
+
 import pytest
 
 from pellucid.devices.grids import find_library
-from tests.cuda.standin import run_program
+from tests.cuda.standin import ROOT, run_program
 
 needs_nvrtc = pytest.mark.skipif(not find_library("nvrtc"), reason="no NVRTC")
 
@@ -42,8 +45,11 @@ try:
 except OSError as error:
     print(error)
 """)
-    assert "pip install nvidia-cuda-nvrtc" in output
     assert "PELLUCID_NVRTC" in output
+    named = re.search(r"pip install ([\w -]*\w) \(", output)[1].split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = {text.split(">=")[0] for text in project["optional-dependencies"]["gpu"]}
+    assert set(named) == {"nvidia-cuda-nvrtc", "nvidia-cuda-runtime"} & extra
 
 
 @needs_nvrtc
