@@ -27,9 +27,11 @@ extern "C" __constant__ const ::pellucid::cuda::Codes pellucid_signature =
     ::pellucid::cuda::Signature<decltype(&{name})>::codes;
 """
 # nvcc's options that NVRTC has, too, and that change what it compiles.
-_OPTIONS = ("-D", "-U", "-I", "-std=", "-use_fast_math", "-fmad=", "-ftz=")
-_OPTIONS += ("-prec-div=", "-prec-sqrt=", "-maxrregcount=", "-lineinfo", "-w")
-_OPTIONS += ("-extra-device-vectorization", "-diag-suppress=")
+_OPTIONS = (
+    *("-D", "-U", "-I", "-std=", "-use_fast_math", "-fmad=", "-ftz=", "-prec-div="),
+    *("-prec-sqrt=", "-maxrregcount=", "-lineinfo", "-w", "-diag-suppress="),
+    "-extra-device-vectorization",
+)
 _TABLE = re.compile(r"\.b8 pellucid_signature\[\d+\] = \{([\d, ]*)\}")
 
 
