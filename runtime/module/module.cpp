@@ -65,6 +65,7 @@ PyObject* make_module() {
     add_settings(module.get());
     add_autocast(module.get());
     add_backends(module.get());
+    add_grid_runs(module.get());
     add_cuda(module.get());
     add_autograd(module.get());
     add_op_callables(module.get());

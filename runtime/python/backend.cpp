@@ -1,14 +1,13 @@
 // Backends written in Python, and queries on any backend. The public API is pellucid/devices.
 #include "core/backend.h"
 
+#include <map>
 #include <mutex>
 #include <type_traits>
-#include <unordered_map>
 
 #include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/given_blocks.h"
-#include "device/emulated_grid.h"
 #include "device/twin.h"
 #include "kernels/device_launch.h"
 #include "ops/device_op.h"
@@ -132,24 +131,28 @@ class PythonBackend final : public Backend {
         "record", device, PyObject_CallMethod(methods_, "record", "iL", device.index, static_cast<long long>(stream))));
     const std::optional<int64_t> origin = pool->capture_of(device, stream);
     const std::lock_guard lock(mutex);
-    if (origin) captured_events_.insert_or_assign(event, *origin);
+    if (origin) captured_events_.insert_or_assign({device.index, event}, *origin);
+    else captured_events_.erase({device.index, event});  // the backend may use a number again
     return event;
   }
   void wait(Device device, int64_t stream, uint64_t event) override {
     const HoldGil gil;
-    if (const std::optional<int64_t> origin = captured_event(event)) return pool->join_capture(device, stream, *origin);
+    if (const std::optional<int64_t> origin = captured_event(device, event))
+      return pool->join_capture(device, stream, *origin);
     returned(
         "wait", device,
         PyObject_CallMethod(methods_, "wait", "iLK", device.index, static_cast<long long>(stream), event_of(event)));
   }
   bool is_done(Device device, uint64_t event) override {
     const HoldGil gil;
+    refuse_captured(device, event);
     return PyObject_IsTrue(
         returned("is_done", device, PyObject_CallMethod(methods_, "is_done", "iK", device.index, event_of(event)))
             .get());
   }
   void finish(Device device, uint64_t event) override {
     const HoldGil gil;
+    refuse_captured(device, event);
     returned("finish", device, PyObject_CallMethod(methods_, "finish", "iK", device.index, event_of(event)));
   }
   // Graphs are lists of launches and copies (pellucid/devices/recording.py).
@@ -157,7 +160,8 @@ class PythonBackend final : public Backend {
   uint64_t end_capture(Device device, int64_t stream) override {
     {
       const std::lock_guard lock(mutex);
-      std::erase_if(captured_events_, [&](const auto& entry) { return entry.second == stream; });
+      std::erase_if(captured_events_,
+                    [&](const auto& entry) { return entry.first.first == device.index && entry.second == stream; });
     }
     return recording("end", device, stream);
   }
@@ -185,10 +189,20 @@ class PythonBackend final : public Backend {
   // The stream on which the capture began that the thread's stream belongs to, or -1.
   int64_t captured(Device device) const { return pool->capture_of(device, current_stream(device)).value_or(-1); }
 
-  std::optional<int64_t> captured_event(uint64_t event) const {
+  // The stream on which the capture began that recorded the event.
+  std::optional<int64_t> captured_event(Device device, uint64_t event) const {
     const std::lock_guard lock(mutex);
-    const auto found = captured_events_.find(event);
+    const auto found = captured_events_.find({device.index, event});
     return found == captured_events_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  // The work before an event of a capture runs when the graph is replayed, so nothing can wait for it before.
+  void refuse_captured(Device device, uint64_t event) const {
+    if (captured_event(device, event))
+      raise(ErrorKind::Runtime,
+            "%s: an event or a stream that is being captured cannot be queried or waited for.\n"
+            "End the capture and replay the graph first",
+            device_name(device).c_str());
   }
 
   uint64_t recording(const char* function, Device device, int64_t stream, uint64_t graph = 0) const {
@@ -272,7 +286,7 @@ class PythonBackend final : public Backend {
   const int count_;
   const bool launches_, streams_;
   GivenBlocks blocks_;
-  std::unordered_map<uint64_t, int64_t> captured_events_;  // the streams of the captures that recorded them
+  std::map<std::pair<int, uint64_t>, int64_t> captured_events_;  // by device; the streams of their captures
 };
 
 // _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison, color))
@@ -368,43 +382,12 @@ PyObject* set_fallback(PyObject*, PyObject* args) {
   });
 }
 
-// _run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False): see
-// device/emulated_grid.h.
-PyObject* run_grid(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    unsigned long long entry, order;
-    Py_buffer words, ranges;
-    long long blocks, threads, shared_bytes;
-    unsigned long long begin = 0, end = 0;
-    int ends_early = 0;
-    if (!PyArg_ParseTuple(args, "Ky*y*LLLK|(KK)p:_run_grid", &entry, &words, &ranges, &blocks, &threads, &shared_bytes,
-                          &order, &begin, &end, &ends_early))
-      return nullptr;
-    const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> owned[] = {{&words, PyBuffer_Release},
-                                                                      {&ranges, PyBuffer_Release}};
-    const auto* const first = static_cast<const GridCall::Range*>(ranges.buf);
-    const std::string fault = run_emulated_grid({reinterpret_cast<GridCall::Entry>(entry),
-                                                 static_cast<const uint64_t*>(words.buf),
-                                                 {first, static_cast<size_t>(ranges.len) / sizeof(GridCall::Range)},
-                                                 blocks,
-                                                 threads,
-                                                 shared_bytes,
-                                                 order,
-                                                 {begin, end},
-                                                 ends_early != 0});
-    if (!fault.empty()) raise(ErrorKind::Runtime, "%s", fault.c_str());
-    return none();
-  });
-}
-
 PyObject* trace_launches(PyObject*, PyObject* enabled) {
   return guarded([&] { return trace_extension_devices(PyObject_IsTrue(enabled) == 1), none(); });
 }
 
 PyMethodDef functions[] = {
     {"_trace_launches", trace_launches, METH_O, "Whether devices in C++ report their launches."},
-    {"_run_grid", run_grid, METH_VARARGS,
-     "_run_grid(entry, words, ranges, blocks, threads, shared_bytes, order, variables=(0, 0), ends_early=False)."},
     {"_add_backend", add_python_backend, METH_VARARGS,
      "_add_backend(name, count, methods, launches, streams, pool): a device type implemented in Python."},
     {"_add_twin", add_twin, METH_VARARGS,

@@ -8,6 +8,7 @@ namespace pellucid::python {
 void add_grad_modes(PyObject* module);      // grad_mode.cpp
 void add_autocast(PyObject* module);        // autocast.cpp
 void add_backends(PyObject* module);        // backend.cpp
+void add_grid_runs(PyObject* module);       // grid_runs.cpp
 void add_cuda(PyObject* module);            // cuda.cpp
 void add_regions(PyObject* module);         // regions.cpp
 void add_settings(PyObject* module);        // settings.cpp

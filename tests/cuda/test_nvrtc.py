@@ -1,9 +1,12 @@
 """CUDA C++ by NVRTC, launched by the stand-in driver, which runs it on the emulator."""
 
+import re
+import tomllib
+
 import pytest
 
 from pellucid.devices.grids import find_library
-from tests.cuda.standin import run_program
+from tests.cuda.standin import ROOT, run_program
 
 needs_nvrtc = pytest.mark.skipif(not find_library("nvrtc"), reason="no NVRTC")
 
@@ -42,8 +45,11 @@ try:
 except OSError as error:
     print(error)
 """)
-    assert "pip install nvidia-cuda-nvrtc" in output
     assert "PELLUCID_NVRTC" in output
+    named = re.search(r"pip install ([\w -]*\w) \(", output)[1].split()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = {text.split(">=")[0] for text in project["optional-dependencies"]["gpu"]}
+    assert set(named) == {"nvidia-cuda-nvrtc", "nvidia-cuda-runtime"} & extra
 
 
 @needs_nvrtc
@@ -88,6 +94,29 @@ print(torch.equal(out.cpu(), 4 * x.cpu() + 2), "8 61440" in str(driver.log()))
     ]
 
 
+def test_shared_memory_is_allowed_on_every_gpu_that_runs_the_kernel():
+    output = run_program(
+        """
+from pellucid.devices import nvrtc
+from tests.cuda.standin import CUDA_KERNELS
+text = ".version 8.0\\n.target sm_80\\n.visible .entry k()"
+nvrtc.compile_source = lambda *given: nvrtc.Compiled(text, "k", b"")
+CUDA_KERNELS["k"] = lambda *given: None
+kernel = torch.cuda._compile_kernel("__global__ void k() {}", "k")
+for size in (50 << 10, 60 << 10):
+    kernel.set_shared_memory_config(size)
+    for gpu in range(2):
+        with torch.cuda.device(gpu):
+            kernel(shared_mem=size)
+            torch.cuda.synchronize()
+print(*(c for c in driver.log() if "cuFuncSetAttribute" in c), sep="\\n")
+""",
+        count=2,
+    )
+    sizes = [51200, 51200, 61440, 61440]
+    assert output.splitlines() == [f"cuFuncSetAttribute 8 {size}" for size in sizes]
+
+
 @needs_nvrtc
 def test_launches_from_cpp_go_to_the_gpu_of_their_tensors():
     output = run_program(
@@ -111,7 +140,18 @@ at::Tensor scaled(at::Tensor x, float factor) {
 }
 '''
 declared = "at::Tensor scaled(at::Tensor x, float factor);"
-made = load_inline("launches", declared, SOURCE + host, functions=["scaled"])
+folder = tempfile.mkdtemp()
+with open(folder + "/sum.cuh", "w") as header:  # found beside the source
+    header.write("template <class T> __device__ T sum(T x, int n) { return x + n; }")
+source = SOURCE.replace("x[i] * T(held[threadIdx.x]) + N", "sum(x[i] * factor, N)")
+made = load_inline(
+    "launches",
+    declared,
+    '#include "sum.cuh"\\n' + source + host,
+    functions=["scaled"],
+    extra_cuda_cflags=["-O3", "-gencode", "arch=compute_90,code=sm_90", "-Xptxas=-v"],
+    build_directory=folder,
+)
 driver.log()
 print(made.scaled(x, 3.0).tolist()[:3], torch.cuda.current_device())
 print([c.split()[0] for c in driver.log() if "Kernel" in c], driver.faults)

@@ -132,3 +132,59 @@ record(lambda: x + 1)
     assert all(line.startswith(refused) for line in lines[:3])
     assert lines[3:5] == ["1.0", "NotImplementedError"]
     assert "Give the backend pool = 'best_fit'" in lines[5]
+
+
+def test_nothing_waits_for_an_event_of_a_capture():
+    output = run_program(
+        START
+        + """
+torch.accelerator.synchronize()
+before = stream.record_event()
+with stream, graph:
+    y = x * 2
+    event = stream.record_event()
+    print({raised(f) for f in (event.query, event.synchronize)})
+    print({raised(f) for f in (stream.query, stream.synchronize)})
+    print(raised(before.synchronize), before.query())
+replay()
+print(y.tolist()[3], raised(stream.synchronize))
+"""
+    )
+    refused = "late:0: an event or a stream that is being captured cannot be queried"
+    first, second, *rest = output.splitlines()
+    assert first == second == f"{{'RuntimeError {refused} or waited for.'}}"
+    assert rest == ["None True", "6.0 None"]
+
+
+def test_an_event_belongs_to_the_capture_of_its_device_until_it_is_recorded_again():
+    output = run_program(
+        START.replace("late = Late(", "late = Reusing(").replace(
+            "late = ",
+            """class Reusing(Late):
+    def record(self, device, stream):
+        self._marks[device:] = [self._queues[device][stream].mark()]
+        return device
+
+late = """,
+        )
+        + """
+side, third, other = (torch.Stream(f"late:{k}") for k in (0, 0, 1))
+graphs = [torch.accelerator.Graph() for _ in range(2)]
+torch.accelerator.synchronize()
+def runs(stream):
+    with stream:
+        return raised(x.tolist) is None
+
+with stream, graphs[0]:
+    y = x * 2
+    event = stream.record_event()
+    with other, graphs[1]:
+        pass
+    side.wait_event(event)
+    event = third.record_event()
+    third.wait_event(event)
+    print(stream.stream_id == other.stream_id, runs(side), runs(third))
+    stream.wait_stream(side)
+"""
+    )
+    assert output.split() == ["True", "False", "True"]

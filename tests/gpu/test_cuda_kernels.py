@@ -80,7 +80,6 @@ def test_a_fault_is_an_error_that_names_the_thread(mode, words):
     [
         ([torch.ones(2)], TypeError, r"faulty<64>\(float\*, int\) takes 2 arguments"),
         ([torch.ones(2).double(), 1], TypeError, "torch.float64, not of float"),
-        ([torch.ones(2, 2).t(), 1], ValueError, "argument 0 is not contiguous"),
         ([torch.ones(2), 1.5], TypeError, "a float, and the parameter is int"),
         ([torch.ones(2), 1 << 31], OverflowError, "does not fit int"),
         ([torch.ones(2), torch.ones(2)], TypeError, "a tensor, and the parameter is"),
@@ -91,6 +90,18 @@ def test_a_fault_is_an_error_that_names_the_thread(mode, words):
 def test_arguments_that_the_parameters_are_not(args, error, words):
     with pytest.raises(error, match=words):
         kernel("faulty<64>", FAULTS)(block=64, args=args)
+
+
+def test_a_kernel_reaches_from_the_first_element_of_a_view_to_its_last():
+    whole = torch.zeros(9)
+    view = whole[1::2]
+    launch = functools.partial(kernel("faulty<64>", FAULTS), args=[view, 1])
+    launch(block=6)
+    assert torch.equal(whole, torch.tensor([0, 0, 1, 1, 1, 1, 1, 1, 0.0]))
+    with pytest.raises(RuntimeError, match="outside of all operands"):
+        launch(block=7)
+    with pytest.raises(RuntimeError, match="outside of all operands"):
+        kernel("faulty<64>", FAULTS)(args=[whole[:0], 1])
 
 
 def test_grids_that_no_gpu_takes():

@@ -9,6 +9,7 @@ from pellucid.devices.emulated import Placed, compiled, run_grid
 from pellucid_compiler.codegen.builder import FLOAT
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.devices.reference import Launch, Operand, array_dtype
+from pellucid_compiler.gpu import generate
 from pellucid_compiler.gpu.amdgpu import AmdFunction
 from pellucid_compiler.gpu.builder import NvptxFunction
 from pellucid_compiler.gpu.generate import grid_module
@@ -112,6 +113,35 @@ def test_bytes_are_summed_in_32_bits():
     assert run(launch) == 0
     assert np.array_equal(arrays[0], expected)
     assert abs(expected).max() > 127
+
+
+@pytest.mark.parametrize(
+    ("out", "dtype"), [("int64", "int8"), ("float64", "float16"), ("float64", "int8")]
+)
+def test_sums_that_tensor_cores_do_not_have_are_summed_otherwise(out, dtype):
+    launch, arrays, expected = product(dtype, (16, 24, 40), "mk,nk", out)
+    arrays[0][...] = -1
+    assert run(launch) == 0
+    assert np.array_equal(arrays[0], expected)
+
+
+def windows_on_both_sides(out, dtype):
+    """The product with the largest tables, and a bias."""
+    memory = out, dtype, dtype, out
+    kernel = Kernel(Gemm(), memory[1:], memory[:1], ())
+    return grid_module(kernel, Shape(5, 3, memory, 2, 2))
+
+
+def test_every_product_fits_into_the_shared_memory_of_a_block(monkeypatch):
+    widths = [f"{kind}{bits}" for kind in ("int", "float") for bits in (16, 32, 64)]
+    pairs = [(dtype, dtype) for dtype in (*widths, "int8", "uint8", "bfloat16")]
+    sizes = [
+        windows_on_both_sides(*p).shared_bytes for p in (*pairs, ("int32", "int8"))
+    ]
+    assert max(sizes) == 48 << 10
+    monkeypatch.setattr(generate, "_MOST_SHARED", (48 << 10) - 1)
+    with pytest.raises(NotImplementedError, match="takes 49152 bytes of shared memory"):
+        windows_on_both_sides("int8", "int8")
 
 
 def test_batches_and_no_batches():

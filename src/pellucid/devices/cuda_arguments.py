@@ -59,9 +59,9 @@ def packed(
 ) -> Iterator[bytes]:
     """The arguments as eight bytes each.
 
-    TypeError for another number of arguments, or one that the parameter is not;
-    ValueError for a tensor that is not contiguous, OverflowError for a number that the
-    parameter cannot hold; one beyond a float's range becomes infinite, as in C.
+    Of a tensor, a kernel gets the address of its first element. TypeError for another
+    number of arguments, or one that the parameter is not; OverflowError for a number
+    that the parameter cannot hold; one beyond a float's range becomes infinite, as in C.
     """
     if len(arguments) != len(parameters):
         takes = ", ".join(map(str, parameters))
@@ -80,14 +80,21 @@ def packed(
         yield made.ljust(8, b"\0")
 
 
+def reach(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where the elements of a tensor of any strides start and end in memory."""
+    first = tensor.data_ptr()
+    if not tensor.numel():
+        return first, first
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    far = [(size - 1) * stride for size, stride in steps]
+    before, behind = sum(k for k in far if k < 0), sum(k for k in far if k > 0)
+    item = tensor.element_size()
+    return first + before * item, first + (behind + 1) * item
+
+
 def _address(where: str, parameter: Parameter, tensor: torch.Tensor) -> int:
     if parameter.kind != POINTER:
         raise TypeError(f"{where} is a tensor, and the parameter is {parameter}")
-    if not tensor.is_contiguous():
-        raise ValueError(
-            f"{where} is not contiguous: kernels get its first address alone. Give "
-            ".contiguous(), or the tensor that it is a view of"
-        )
     kind, dtype = _kind_of(tensor.dtype), parameter.element
     known = _of_either_sign(kind), tensor.element_size()
     wanted = _of_either_sign(dtype), parameter.element_bytes

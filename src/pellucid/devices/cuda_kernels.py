@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pellucid as torch
 from pellucid import _C
 from pellucid.devices import nvrtc
-from pellucid.devices.cuda_arguments import Parameter, packed, parameters_of
+from pellucid.devices.cuda_arguments import Parameter, packed, parameters_of, reach
 from pellucid.utils._cpp.cuda import kernel_library
 
 _MOST_THREADS = 1024
@@ -111,6 +111,7 @@ class GpuKernel:
         self._code = nvrtc.compile_source(source, name, architecture, options)
         self.parameters = parameters_of(self._code.signature)
         self._functions: dict[int, int] = {}
+        self._shared_bytes = 0
 
     def function(self, gpu: int) -> int:
         """The ``CUfunction`` on a GPU."""
@@ -118,7 +119,18 @@ class GpuKernel:
             text = f"// cuda {self._name}\n{self._code.ptx}"
             image = _C._cuda_link(gpu, text)
             self._functions[gpu] = _C._cuda_load(gpu, image, self._code.symbol)
+            self._allow_shared(gpu)
         return self._functions[gpu]
+
+    def allow_shared(self, num_bytes: int) -> None:
+        """Allows so much dynamic shared memory on every GPU, above the default."""
+        self._shared_bytes = num_bytes
+        for gpu in self._functions:
+            self._allow_shared(gpu)
+
+    def _allow_shared(self, gpu: int) -> None:
+        if self._shared_bytes:
+            _C._cuda_allow_shared(gpu, self._functions[gpu], self._shared_bytes)
 
     def launch(self, gpu: int, grid: Grid, words: bytes) -> None:
         """Queues the kernel on the GPU's current stream."""
@@ -142,8 +154,7 @@ class EmulatedKernel:
         held = ctypes.create_string_buffer(words, len(words) + 1)
         first = ctypes.addressof(held)
         addresses = range(first, first + len(words), 8)
-        ends = ((t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors)
-        ranges = b"".join(struct.pack("<2Q", *pair) for pair in ends)
+        ranges = b"".join(struct.pack("<2Q", *reach(t)) for t in tensors)
         entry = self._code.library.pellucid_kernel_entry()
         self._code.run(self._name, entry, grid, addresses, ranges)
 
@@ -194,10 +205,11 @@ class CudaKernel:
     ) -> None:
         """Launches the kernel on ``stream``, by default the current one.
 
-        ``grid`` and ``block`` have up to three dims; ``args`` are contiguous tensors,
-        ints and floats; ``shared_mem`` is the size of the ``extern __shared__`` array.
-        ValueError for tensors elsewhere, TypeError for arguments that the parameters
-        are not, RuntimeError for a grid that no GPU takes.
+        ``grid`` and ``block`` have up to three dims; ``args`` are tensors, ints and
+        floats; a kernel gets the address of a tensor's first element. ``shared_mem`` is
+        the size of the ``extern __shared__`` array. ValueError for tensors
+        elsewhere, TypeError for arguments that the parameters are not, RuntimeError for
+        a grid that no GPU takes.
         """
         arguments = list(args or ())
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
@@ -234,8 +246,7 @@ class CudaKernel:
                     f"device limit ({most} bytes). Consider reducing block size or "
                     "shared memory usage."
                 )
-            gpu = torch.cuda.current_device()
-            _C._cuda_allow_shared(gpu, self._on_gpu.function(gpu), shared_mem_bytes)
+            self._on_gpu.allow_shared(shared_mem_bytes)
         self._shared_bytes = shared_mem_bytes
 
 

@@ -27,7 +27,9 @@ from pellucid.devices.cuda_kernels import (
     architecture_of_current,
     emulated,
 )
-from pellucid.utils._cpp.cuda_sources import device_part
+from pellucid.devices.nvrtc import options_of_nvcc
+from pellucid.utils._cpp.cuda import chosen, own_options
+from pellucid.utils._cpp.cuda_sources import defining_file, device_part
 
 _NAME = re.compile(r"Kernel = \(?&?\s*(.*?)\)?\]$")
 
@@ -104,11 +106,39 @@ class _Launches:
         self._on_gpu(name, architecture_of_current()).launch(gpu, grid, b"".join(words))
 
     def _compiled(self, name: str, architecture: str) -> GpuKernel:
-        """The kernel for a GPU, from the source that has its name."""
-        plain = name.partition("<")[0].rpartition("::")[2]
-        texts = [Path(path).read_text() for path in self._sources]
-        text = next(t for t in texts if re.search(rf"\b{plain}\b", t))
-        return GpuKernel(device_part(text), name, architecture, self._options)
+        """The kernel for a GPU, from the source that defines it."""
+        source = source_of(name, self._sources, self._options)
+        options = options_of_nvcc(own_options(source, self._options))
+        text = device_part(Path(source).read_text(), Path(source).name)
+        return GpuKernel(text, name, architecture, options)
+
+
+def source_of(name: str, sources: Sequence[str], options: Sequence[str]) -> str:
+    """The source that defines a kernel, or includes the header that does.
+
+    RuntimeError unless one file defines it.
+    """
+    plain = name.partition("<")[0].rpartition("::")[2]
+    folders = [Path(option[2:]) for option in chosen(options, ("-I",))]
+    found: dict[Path, str] = {}
+    for source in sources:
+        file = defining_file(Path(source).resolve(), plain, folders)
+        if file is not None:
+            found.setdefault(file, source)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        files = ", ".join(file.name for file in found)
+        raise RuntimeError(
+            f"{name}: several files define a kernel {plain} ({files}), and a GPU "
+            "compiles one.\nGive the kernels different names"
+        )
+    files = ", ".join(Path(source).name for source in sources)
+    raise RuntimeError(
+        f"{name}: no source defines it ({files}), so it cannot be compiled for a GPU.\n"
+        f"Write `__global__ void {plain}(...) {{...}}`, without a macro for it, in a "
+        'source or in a header that one includes by #include "..."'
+    )
 
 
 def _name_of(text: str) -> str:
@@ -126,7 +156,7 @@ def _guarded(call: Callable[..., None], error: tuple[int, int], *given: Any) -> 
         call(*given)
     except Exception as raised:
         where, most = error
-        text = str(raised).encode()[: most - 1] + b"\0"
+        text = (str(raised) or repr(raised)).encode()[: most - 1] + b"\0"
         ctypes.memmove(where, text, len(text))
         return 1
     return 0

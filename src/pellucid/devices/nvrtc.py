@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pellucid.devices.grids import find_library
-from pellucid.utils._cpp.cuda import include_folder
+from pellucid.utils._cpp.cuda import chosen, include_folder
 
 # The parameters of the kernel, as bytes of a table in the PTX (signature.h).
 _SIGNATURE = """
@@ -26,6 +26,12 @@ struct __nv_bfloat16;
 extern "C" __constant__ const ::pellucid::cuda::Codes pellucid_signature =
     ::pellucid::cuda::Signature<decltype(&{name})>::codes;
 """
+# nvcc's options that NVRTC has, too, and that change what it compiles.
+_OPTIONS = (
+    *("-D", "-U", "-I", "-std=", "-use_fast_math", "-fmad=", "-ftz=", "-prec-div="),
+    *("-prec-sqrt=", "-maxrregcount=", "-lineinfo", "-w", "-diag-suppress="),
+    "-extra-device-vectorization",
+)
 _TABLE = re.compile(r"\.b8 pellucid_signature\[\d+\] = \{([\d, ]*)\}")
 
 
@@ -36,6 +42,13 @@ class Compiled(NamedTuple):
     ptx: str
     symbol: str
     signature: bytes
+
+
+def options_of_nvcc(options: Sequence[str]) -> list[str]:
+    """Those of nvcc's options that NVRTC has. Others are for the host's compiler, for
+    nvcc's own steps (``-O3``, ``-gencode``, ``-Xptxas``) or allow what NVRTC allows."""
+    short = [o[1:] if o.startswith("--") else o for o in options]
+    return chosen(short, _OPTIONS)
 
 
 @cache

@@ -24,6 +24,8 @@ from pellucid_compiler.gpu.scans import emit_scan
 FORMS = frozenset({"map", "reduce", "rows", "scan", "nest", "gemm", "block"})
 """Those with a schedule."""
 
+_MOST_SHARED = 48 << 10  # bytes of a block that every GPU has without being asked
+
 
 def grid_module(
     kernel: Kernel,
@@ -33,7 +35,7 @@ def grid_module(
     without_barrier: int = -1,
 ) -> GpuModule:
     """The kernel for one thread of a grid; NotImplementedError where no schedule
-    takes it."""
+    takes it, or where it takes more shared memory than 48 KiB."""
     module = GpuModule(printer, without_barrier)
     form = kernel.form
     if isinstance(form, Map):
@@ -52,4 +54,9 @@ def grid_module(
         emit_block(module, kernel, form, shape)
     else:
         raise NotImplementedError(f"{type(form).__name__} has no schedule for a grid")
+    if module.shared_bytes > _MOST_SHARED:
+        raise NotImplementedError(
+            f"{type(form).__name__} takes {module.shared_bytes} bytes of shared memory "
+            f"for {shape}; a block has {_MOST_SHARED}"
+        )
     return module

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pellucid_compiler.codegen.builder import Value
-from pellucid_compiler.codegen.formats import convert
+from pellucid_compiler.codegen.formats import convert, register_type
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.gpu.builder import MATRIX_SUMS, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
@@ -38,7 +38,8 @@ def emit_gemm(module: GpuModule, kernel: Kernel, form: Gemm, shape: Shape) -> No
 def _tile_of(f: GpuFunction, kernel: Kernel, summed: str) -> FmaTile | MatrixTile:
     """On tensor cores, if there are any that multiply these dtypes exactly."""
     dtype = kernel.inputs[0]
-    if f.has_matrices and dtype in MATRIX_SUMS and kernel.inputs[1] == dtype:
+    is_exact = MATRIX_SUMS.get(dtype) == register_type(summed)
+    if f.has_matrices and is_exact and kernel.inputs[1] == dtype:
         return MatrixTile(f, dtype)
     return FmaTile(f, summed)
 

@@ -57,7 +57,23 @@ def _flags() -> list[str]:
 
 def _for_compiler(options: Sequence[str]) -> list[str]:
     """Those of nvcc's options that say what the source means."""
-    return [o for o in options if o.startswith(("-D", "-U", "-I", "-std="))]
+    return chosen(options, ("-D", "-U", "-I", "-std="))
+
+
+def chosen(options: Sequence[str], starts: tuple[str, ...]) -> list[str]:
+    """The options that start so. A value that is given apart is joined: ``-I x``."""
+    joined: list[str] = []
+    for option in options:
+        if joined and joined[-1] in ("-D", "-U", "-I"):
+            joined[-1] += option
+        else:
+            joined.append(option)
+    return [option for option in joined if option.startswith(starts)]
+
+
+def own_options(path: str, options: Sequence[str]) -> list[str]:
+    """The options of a source, whose folder's headers it can include."""
+    return [f"-I{Path(path).resolve().parent}", *options]
 
 
 def _run(words: list[str]) -> None:
@@ -105,7 +121,7 @@ def objects_of(
         if path not in plain:
             build.require_file(path)
             text = Path(path).read_text()
-            own = [f"-I{Path(path).resolve().parent}", *options]
+            own = own_options(path, options)
             name = Path(path).stem
             made.append(str(compiled_object(text, name, folder, own, with_host=True)))
     return plain, made

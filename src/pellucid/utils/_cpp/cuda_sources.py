@@ -3,12 +3,14 @@
 ``for_emulator`` rewrites launches (``kernel<<<grid, block>>>(...)``) and arrays of
 dynamic shared memory, the two words of CUDA that no header can define.
 ``device_part`` leaves out the host's functions, which NVRTC refuses.
+``defining_file`` finds a kernel's definition.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 _SKIPPED = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
@@ -27,6 +29,11 @@ _HOST = re.compile(
 )
 _TYPE = re.compile(r"^\s*(?:template\s*<.*?>\s*)?(?:struct|class|union|enum)\b", re.S)
 _NESTED = re.compile(r'^\s*(?:(?:inline\s+)?namespace\b[\w:\s]*|extern\s*"C"\s*)$')
+# Types that PyTorch's headers and CUDA's have.
+_HALVES = {"Half": "__half", "BFloat16": "__nv_bfloat16"}
+_THEIRS = re.compile(r"(\busing\s+)?(?:::)?\b(?:c10|at|torch)\s*::\s*(Half|BFloat16)\b")
+_HEADERS_OF_HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+_QUOTED = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.M)
 _INCLUDE = re.compile(r'#\s*include\s*(?:"|<(?:cuda_(?:fp|bf)|cuda/|mma|math_const))')
 
 
@@ -63,7 +70,7 @@ def for_emulator(text: str) -> str:
 def _with_launches(text: str) -> str:
     """``k<T><<<grid, block>>>`` as ``Launch<(&k<T>)>(grid, block)``."""
     while (at := (masked := _masked(text)).find("<<<")) >= 0:
-        end = masked.find(">>>", at)
+        end = _end_of_grid(masked, at + 3)
         start = _start_of_name(masked[:at].rstrip())
         if end < 0 or start is None:
             line = masked[:at].count("\n") + 1
@@ -72,6 +79,20 @@ def _with_launches(text: str) -> str:
         made = f"::pellucid::cuda::Launch<(&{name})>({grid})"
         text = text[:start] + made + text[end + 3 :]
     return text
+
+
+def _end_of_grid(masked: str, start: int) -> int:
+    """Where the ``>>>`` of a launch is, or -1: the statement's last outside of
+    parentheses, since template arguments of the grid may end in others."""
+    depth, found = 0, -1
+    for sign in re.finditer(r">>>|<<<|[(){};]", masked[start:]):
+        what = sign.group()
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(what, 0)
+        if depth < 0 or what in ("<<<", ";"):
+            break
+        if what == ">>>" and not depth:
+            found = start + sign.start()
+    return found
 
 
 def _start_of_name(before: str) -> int | None:
@@ -87,25 +108,73 @@ def _start_of_name(before: str) -> int | None:
     return found.start() if found else None
 
 
-def device_part(text: str) -> str:
+def device_part(text: str, name: str = "kernel.cu") -> str:
     """What a GPU compiles of a source: kernels, functions for the device, types,
-    constants, macros; headers of the device's alone."""
-    return "\n".join(_of_device(text, _masked(text), 0, len(text)))
+    constants, macros; headers of the device's alone. Lines have the numbers that they
+    have in the file ``name``."""
+    made = _with_halves(text)
+    kept, last = [], 0
+    for first, behind in _of_device(made, _masked(made), 0, len(made)):
+        kept += ["\n" * made.count("\n", last, first), made[first:behind]]
+        last = behind
+    part = "".join(kept)
+    is_narrow = made != text and any(own in part for own in _HALVES.values())
+    headers = _HEADERS_OF_HALVES if is_narrow else ""
+    return f'{headers}#line 1 "{name}"\n{part}\n'
 
 
-def _of_device(text: str, masked: str, start: int, end: int) -> Iterator[str]:
+def _with_halves(text: str) -> str:
+    """PyTorch's halves by CUDA's names; a declaration by ``using`` is a typedef."""
+    parts, end = [], 0
+    for found in _THEIRS.finditer(_masked(text)):
+        own = _HALVES[found[2]]
+        made = f"typedef {own} {found[2]}" if found[1] else own
+        parts += [text[end : found.start()], made]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def _of_device(
+    text: str, masked: str, start: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Where the parts for a device start and end."""
     for first, body, last in _declarations(masked, start, end):
         head, whole = masked[first : max(body, first)], text[first:last]
         if whole.lstrip().startswith("#"):
             is_include = re.match(r"\s*#\s*include\b", whole) is not None
             if not is_include or _INCLUDE.match(whole.lstrip()):
-                yield whole
+                yield first, last
         elif body >= 0 and _NESTED.match(text[first:body]):
-            yield text[first : body + 1]
+            yield first, body + 1
             yield from _of_device(text, masked, body + 1, last - 1)
-            yield "}"
+            yield last - 1, last
         elif _is_for_device(head if body >= 0 else masked[first:last], body >= 0):
-            yield whole
+            yield first, last
+
+
+def defining_file(
+    source: Path, kernel: str, folders: Sequence[Path], seen: set[Path] | None = None
+) -> Path | None:
+    """The file that defines a kernel: a source, or one that it includes by ``"..."``
+    from its own folder or one of ``folders``."""
+    seen = set() if seen is None else seen
+    if source in seen or not source.is_file():
+        return None
+    seen.add(source)
+    text = source.read_text()
+    masked = _masked(text)
+    signature = rf"\b__global__\b[^;{{}}]*\b{kernel}\s*\([^;{{}}]*\{{"
+    if re.search(signature, masked):
+        return source
+    for found in _QUOTED.finditer(text):
+        if "#" not in masked[found.start() : found.end()]:
+            continue  # in a comment
+        places = ((folder / found[1]).resolve() for folder in (source.parent, *folders))
+        header = next((place for place in places if place.is_file()), source)
+        made = defining_file(header, kernel, folders, seen)
+        if made is not None:
+            return made
+    return None
 
 
 def _is_for_device(head: str, has_body: bool) -> bool:
