@@ -61,7 +61,7 @@ def packed(
 
     Of a tensor, a kernel gets the address of its first element. TypeError for another
     number of arguments, or one that the parameter is not; OverflowError for a number
-    that the parameter cannot hold; one beyond a float's range becomes infinite, as in C.
+    that it cannot hold; one beyond a float's range becomes infinite, as in C.
     """
     if len(arguments) != len(parameters):
         takes = ", ".join(map(str, parameters))

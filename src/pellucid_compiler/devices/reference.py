@@ -105,8 +105,8 @@ def array_dtype(dtype: str) -> str:
 
 
 def accepts(launch: Launch) -> bool:
-    """Whether ``run`` can run the kernel: it is no block, and NumPy has arrays of all
-    its dtypes."""
+    """Whether ``run`` can run the kernel: it is not a block, and NumPy has arrays of
+    all its dtypes."""
     kernel = launch.kernel
     if type(kernel.form) not in _RUNS:
         return False
