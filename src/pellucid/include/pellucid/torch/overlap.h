@@ -1,4 +1,4 @@
-// Whether elements share memory within a tensor or among two: at::assert_no_overlap and its relatives.
+// Whether elements share memory within a tensor or among two: at::assert_no_internal_overlap and its relatives.
 #pragma once
 
 #include <algorithm>
