@@ -174,3 +174,42 @@ def test_what_a_build_says_is_no_output_of_the_program(tmp_path, monkeypatch, ca
     folder = build_folder("own", None, verbose=True)
     out, told = capsys.readouterr()
     assert out == "" and str(folder) in told
+
+
+def test_errors_of_templates_name_the_authors_lines():
+    from pellucid.utils._cpp.build import first_errors
+
+    told = (
+        "/x/own.cpp: In function 'int f()':\n"
+        "/h/a.h:3:4:   required from 'struct A<B>'\n"
+        "/x/own.cpp:12:3:   required from here\n"
+        "/h/b.h:9:9: error: bad\n"
+        "/x/own.cpp:3:1: warning: careful\n"
+    )
+    kept = "/x/own.cpp:12:3:   required from here\n/h/b.h:9:9: error: bad"
+    assert first_errors(told, ["/x/own.cpp"]) == kept
+    assert first_errors(told) == "/h/b.h:9:9: error: bad"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "(Tensor _0, int? _1) -> Tensor",
+        "(Tensor _0, int? _1) -> (Tensor, int)",
+        "(Tensor _0, int? _1) -> (Tensor, Tensor[])",
+        "(Tensor _0, int _1) -> (Tensor, Tensor)",
+        "(Tensor? _0, int? _1) -> (Tensor, Tensor)",
+        "(Tensor _0, int? _1) -> ()",
+    ],
+)
+def test_a_kernel_with_other_types_than_its_schema_is_refused(function):
+    from pellucid.utils._cpp import classes
+
+    library = torch.library.Library("typed", "FRAGMENT")
+    if not classes.is_op("typed::pair"):
+        library.define("pair(Tensor(a!) x, SymInt? k) -> (Tensor(a!), Tensor)")
+    classes.add_kernel(
+        library, "pair", print, "CPU", "(Tensor _0, int? _1) -> (Tensor, Tensor)"
+    )
+    with pytest.raises(RuntimeError, match="other types than the op's schema"):
+        classes.add_kernel(library, "pair", print, "CPU", function)

@@ -6,9 +6,13 @@
 #include <ATen/native/cpu/Loops.h>
 #include <c10/core/DeviceGuard.h>
 #include <pybind11/numpy.h>
+#include <pybind11/stl_bind.h>
 #include <torch/extension.h>
 
 #include <sstream>
+
+PYBIND11_MAKE_OPAQUE(std::vector<double>);
+PYBIND11_MAKE_OPAQUE(std::vector<at::Tensor>);
 
 namespace {
 
@@ -40,6 +44,20 @@ void hypotenuse(const at::Tensor& a, const at::Tensor& b, at::Tensor out) {
   AT_DISPATCH_FLOATING_TYPES(iterator.common_dtype(), "hypotenuse", [&] {
     at::native::cpu_kernel(iterator, [](scalar_t x, scalar_t y) -> scalar_t { return std::sqrt(x * x + y * y); });
   });
+}
+
+// out = a + 1, where `a` may share memory with `out`.
+void plus_one(at::Tensor out, const at::Tensor& a, bool check) {
+  auto iterator = at::TensorIteratorConfig().add_output(out).add_input(a).set_check_mem_overlap(check).build();
+  at::native::cpu_kernel(iterator, [](float x) { return x + 1; });
+}
+
+// Halves that compute as floats.
+at::Tensor halved(const at::Tensor& input) {
+  at::Tensor out = at::empty_like(input);
+  at::vec::map<at::BFloat16>([](Vectorized<float> x) { return x / Vectorized<float>(2); }, out.data_ptr<at::BFloat16>(),
+                             input.const_data_ptr<at::BFloat16>(), input.numel());
+  return out;
 }
 
 std::vector<at::Tensor> split_sign(const at::Tensor& input) {
@@ -100,6 +118,21 @@ py::array_t<double> moving_mean(py::array_t<double, py::array::c_style | py::arr
     for (int j = 0; j < width; ++j) to(k) += from(k + j) / width;
   }
   return made;
+}
+// Elements by their indices and by their address.
+std::tuple<double, double, double> elements(py::array_t<double> a) {
+  const double before = a.data()[1];
+  a.mutable_data()[0] = 7;
+  *a.mutable_data(1) += 0.5;
+  return {before, a.at(0, 0), *a.data(1, 0)};
+}
+// The second half of an array backwards, over its memory.
+py::array backwards(py::array_t<double, 0> a) {
+  return py::array(py::dtype::of<double>(), {a.shape(0) / 2}, {-a.strides(0)}, a.data(a.shape(0) - 1), a);
+}
+double scale(std::vector<double>& values, const std::vector<at::Tensor>& tensors) {
+  for (double& value : values) value *= 2;
+  return values.at(0) + tensors.at(0).dim();
 }
 at::Tensor shared(py::array_t<float> given) {
   py::buffer_info info = given.request();
@@ -170,6 +203,14 @@ void check(int64_t kind, const at::Tensor& x) {
     case 14: TORCH_WARN("careful: ", 1); break;
     case 15: throw py::key_error("a key");
     case 16: hypotenuse(x, x, x.to(torch::kInt)); break;
+    case 17: TORCH_CHECK_LINALG(false, "singular"); break;
+    case 18: TORCH_CHECK_WITH(OutOfMemoryError, false, "memory"); break;
+    case 19: {
+      int told = 0;
+      TORCH_CHECK(told, "told ", ++told);
+    } break;
+    case 20: plus_one(x.new_zeros({1}).expand({4}), x.new_ones({4}), true); break;
+    case 21: plus_one(x.flatten().slice(0, 1, 5), x.flatten().slice(0, 0, 4), true); break;
     default: soft_gate(x.to(torch::kInt));
   }
 }
@@ -195,6 +236,18 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("shared", &shared);
   m.def("owned", &owned);
   m.def("doubled", py::vectorize([](double x) { return 2 * x; }));
+  m.def("elements", &elements);
+  m.def("backwards", &backwards);
+  m.def("kind", [](py::array_t<float>) { return "float array"; });
+  m.def("kind", [](py::array_t<double>) { return "double array"; });
+  m.def("kind", [](bool) { return "bool"; });
+  m.def("kind", [](double) { return "double"; });
+  m.def("kind", [](at::Tensor) { return "tensor"; });
+  py::bind_vector<std::vector<double>>(m, "Doubles");
+  py::bind_vector<std::vector<at::Tensor>>(m, "Tensors");
+  m.def("scale", &scale);
+  m.def("plus_one", &plus_one);
+  m.def("halved", &halved);
   m.def("printed", &printed);
   m.def("through_a_file", &through_a_file);
   m.def("by_name", &by_name);

@@ -37,11 +37,28 @@ def run(torch, module):
     print(module.moving_mean(numpy.arange(5)), module.moving_mean([1, 2, 4], width=3))
     print(module.shared(numpy.eye(2, dtype=numpy.float32)))
     print(module.owned(6).tolist(), module.doubled(numpy.ones(2)))
+    empty = module.doubled(numpy.empty((0, 2)))
+    print(module.doubled(3), empty.shape, empty.dtype)
+    print(module.elements(numpy.arange(4.0).reshape(2, 2)))
+    given = numpy.arange(6)
+    print(module.backwards(given), module.backwards(given.astype("f8")[::-1]))
+    given = numpy.arange(6.0)
+    given.flags.writeable = False
+    print(module.backwards(given).flags.writeable)
+    values = [numpy.zeros(2), numpy.zeros(2, "f4"), numpy.arange(2), True, 2.5, x[0, 0]]
+    print([module.kind(value) for value in values])
+    doubles = module.Doubles([1, 2])
+    doubles.extend(doubles)
+    print(module.scale(doubles, module.Tensors([x])), list(doubles))
+    ones = torch.ones(4)
+    module.plus_one(ones, ones, True)
+    module.plus_one(ones[1:], ones[:-1], False)
+    print(ones, module.halved(torch.arange(20).bfloat16()).sum().item())
     print(module.printed())
     with tempfile.TemporaryDirectory() as folder:
         print(module.through_a_file(x[0, 0], str(Path(folder, "x.pt"))))
     print(module.by_name(x[0, 0], x[0, 1]))
-    for kind in range(18):
+    for kind in range(23):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

@@ -12,7 +12,7 @@ struct BlockImpl : torch::nn::Module {
       : conv(register_module(
             "conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3).padding(1).bias(!norm)))),
         scale(register_parameter("scale", torch::ones({channels, 1, 1}))),
-        calls(register_buffer("calls", torch::zeros({}, torch::kLong))) {
+        calls(register_buffer("calls", torch::zeros({}))) {
     if (norm) bn = register_module("bn", torch::nn::BatchNorm2d(channels));
   }
   torch::Tensor forward(torch::Tensor x) {
@@ -89,7 +89,25 @@ std::string names(Net& net) {
   text << ' ' << net.body->is_training() << ' ' << net.fc->weight.grad().sizes();
   net.to(torch::kDouble);
   text << ' ' << net.fc->weight.dtype();
+  const auto block = std::dynamic_pointer_cast<BlockImpl>(net.body->children()[2]);
+  block->calls += 1;
+  text << ' ' << block->calls.dtype() << net.named_buffers()["body.2.calls"].equal(block->calls);
   return text.str();
+}
+
+// Losses, options as values, and a module's state in a file.
+std::vector<torch::Tensor> layers(const torch::Tensor& x, const std::string& path) {
+  torch::nn::Conv2dOptions options = torch::nn::Conv2dOptions(1, 2, 3).stride(2);
+  torch::nn::Conv2d conv(options), other(options);
+  torch::save(conv, path);
+  torch::load(other, path);
+  torch::nn::CrossEntropyLoss loss(torch::nn::CrossEntropyLossOptions().reduction(torch::kSum));
+  torch::nn::Sequential body(torch::nn::Dropout2d(0.0), torch::nn::Mish(),
+                             torch::nn::Upsample(torch::nn::UpsampleOptions().scale_factor(std::vector<double>{2, 1})));
+  torch::optim::Adagrad optimizer(conv->parameters(), 0.1);
+  optimizer.step();
+  return {other(x) - conv(x), loss(x.flatten(1), torch::tensor({3, 4})), torch::nn::MSELoss()(x, 2 * x),
+          body->forward(x), torch::nn::MaxPool3d(torch::nn::MaxPool3dOptions(2).stride(1))(torch::cat({x, -x}, 1))};
 }
 
 // Gradients through torch::autograd.
@@ -108,5 +126,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("train", &train);
   m.def("functional", &functional);
   m.def("names", &names);
+  m.def("layers", &layers);
   m.def("twice", &twice);
 }

@@ -1,5 +1,8 @@
 """Calls the extension ``network``."""
 
+import tempfile
+from pathlib import Path
+
 
 def run(torch, module):
     torch.manual_seed(0)
@@ -18,6 +21,11 @@ def run(torch, module):
     for result in results:
         sum_ = result.double().sum().item()
         print(tuple(result.shape), f"{sum_:.4f}", result.requires_grad)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "conv.pt"))
+        results = module.layers(torch.linspace(-1, 1, 32).reshape(2, 1, 4, 4), path)
+        print(sorted(torch.load(path)), results[0].abs().max().item())
+    print([(tuple(result.shape), f"{result.sum():.4f}") for result in results[1:]])
     print(module.twice(torch.tensor([1.0, 2.0], requires_grad=True)))
     try:
         module.functional(x[0, 0], weight, grid)

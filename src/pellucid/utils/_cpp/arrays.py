@@ -13,17 +13,23 @@ from typing import Any
 def make(
     dtype: Any, shape: list[int], strides: list[int], address: int, base: Any
 ) -> Any:
-    """An array over the memory at ``address``, which ``base`` owns; a copy without a
-    base, uninitialised without an address."""
+    """An array whose first element is at ``address``, in memory that ``base`` owns; a
+    copy without a base, uninitialised without an address. An array over a read-only
+    array is read-only."""
     numpy = import_module("numpy")
     reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
-    nbytes = dtype.itemsize + sum(reach) if all(shape) else 0
+    nbytes = dtype.itemsize + sum(map(abs, reach)) if all(shape) else 0
+    first = -sum(step for step in reach if step < 0) if nbytes else 0
     if not address:
-        return numpy.ndarray(shape, dtype, bytearray(nbytes), 0, strides)
-    memory: Any = (ctypes.c_char * nbytes).from_address(address)
+        return numpy.ndarray(shape, dtype, bytearray(nbytes), first, strides)
+    memory: Any = (ctypes.c_char * nbytes).from_address(address - first)
     memory.owner = base
-    array = numpy.ndarray(shape, dtype, memory, 0, strides)
-    return array.copy(order="K") if base is None else array
+    array = numpy.ndarray(shape, dtype, memory, first, strides)
+    if base is None:
+        return array.copy(order="K")
+    if isinstance(base, numpy.ndarray) and not base.flags.writeable:
+        array.flags.writeable = False
+    return array
 
 
 def convert(given: Any, dtype: str, order: str, casts: bool) -> Any:

@@ -141,7 +141,7 @@ def built(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(
-            f"Error building extension '{name}': {first_errors(done.stderr)}"
+            f"Error building extension '{name}': {first_errors(done.stderr, sources)}"
         )
     os.replace(part, target)
     return target
@@ -153,7 +153,16 @@ def require_file(path: str) -> None:
         raise FileNotFoundError(f"the source {path} does not exist")
 
 
-def first_errors(text: str, lines: int = 8) -> str:
-    """The first errors of a compiler's output."""
-    wrong = [line for line in text.splitlines() if "error" in line or "Error" in line]
+def first_errors(text: str, sources: Sequence[str] = (), lines: int = 8) -> str:
+    """The first errors of a compiler's output, with the lines of ``sources`` whose
+    templates they are in."""
+    starts = tuple(f"{path}:" for path in sources)
+
+    def tells(line: str) -> bool:
+        causes = "required from" in line or "in instantiation of" in line
+        return (
+            "error" in line or "Error" in line or (causes and line.startswith(starts))
+        )
+
+    wrong = [line for line in text.splitlines() if tells(line)]
     return "\n".join((wrong or text.splitlines())[:lines])

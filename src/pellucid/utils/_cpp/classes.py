@@ -137,6 +137,7 @@ classes = offered.value(Classes(f"{__name__}.classes"))
 # ------------------------------------------------------ ops and boxed kernels
 
 _PLAIN_TYPES = frozenset(("Tensor", "int", "float", "bool", "str", "Scalar"))
+_BETWEEN_TYPES = re.compile(r", (?![^(]*\))")
 
 
 def op_schema(name: str) -> tuple[str, str, list[tuple[str, str]]]:
@@ -206,26 +207,32 @@ def add_kernel(library: Any, name: str, kernel: Any, key: str, inferred: str) ->
 
 def _check_kernel(name: str, inferred: str) -> None:
     """Compares the types of a C++ function with the schema of its op."""
-    _, _, _, declared, returns, _ = _C._op_schema(name)
+    _, _, _, declared, returned, _ = _C._op_schema(name)
     given, _, result = inferred.rpartition(" -> ")
-    types = [_plain(text) for text in re.findall(r"([^ (][^_]*?) _\d+", given)]
+    results = result[1:-1] if result.startswith("(") else result
+    takes = [_plain(text) for text in re.findall(r"([^ (][^_]*?) _\d+", given)]
+    gives = [_plain(text) for text in _BETWEEN_TYPES.split(results) if text]
     wanted = [_plain(row[1]) for row in declared]
-    count = result.count(",") + 1 if result.startswith("(") else 1
-    differs = any(
-        a != b and {a.rstrip("[]"), b.rstrip("[]")} <= _PLAIN_TYPES
-        for a, b in zip(types, wanted, strict=False)
-    )
-    if len(types) != len(wanted) or differs or (result != "()") * count != len(returns):
+    returns = [_plain(row[1]) for row in returned]
+    if _differ(takes, wanted) or _differ(gives, returns):
         raise RuntimeError(
             f"{name}: the C++ kernel has other types than the op's schema\n"
             f"the function is {inferred}\nthe op takes ({', '.join(wanted)}) and "
-            f"returns {len(returns)} values\nchange the function or the schema"
+            f"returns ({', '.join(returns)})\nchange the function or the schema"
         )
 
 
+def _differ(types: list[str], wanted: list[str]) -> bool:
+    """Whether two lists of types differ in length, or in types that C++ has."""
+    return len(types) != len(wanted) or any(
+        a != b and {a.rstrip("[]?"), b.rstrip("[]?")} <= _PLAIN_TYPES
+        for a, b in zip(types, wanted, strict=True)
+    )
+
+
 def _plain(text: str) -> str:
-    """A schema's type without aliases, sizes and optionality."""
-    plain = re.sub(r"\(.*?\)|\?|\d", "", text).strip(" ,")
+    """A schema's type without aliases and sizes."""
+    plain = re.sub(r"\(.*?\)|\d", "", text).strip(" ,")
     for word in ("SymInt", "ScalarType", "Layout", "MemoryFormat"):
         plain = plain.replace(word, "int")
     return plain

@@ -133,6 +133,7 @@ _HEADERS = {
     "vec": "ATen/cpu/vec/functional.h ATen/cpu/vec/vec.h ATen/cpu/vec/vec_base.h",
     "iterator": "ATen/TensorIterator.h ATen/native/TensorIterator.h",
     "loops": "ATen/native/cpu/Loops.h",
+    "overlap": "ATen/MemoryOverlap.h",
     "array": "pybind11/numpy.h",
     "bind": "pybind11/stl_bind.h",
 }

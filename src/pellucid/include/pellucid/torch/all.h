@@ -39,10 +39,10 @@ inline std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, Tens
                                      bool create_graph, bool allow_unused) {
   const c10::detail::Lock lock;
   const pybind11::object grad = pybind11::module_::import("pellucid.autograd").attr("grad");
-  const pybind11::object weights = grad_outputs.empty() ? pybind11::none() : pybind11::cast(grad_outputs.vec());
+  const pybind11::object weights = grad_outputs.empty() ? pybind11::none() : pybind11::cast(IValue(grad_outputs));
   const pybind11::object found =
-      grad(outputs.vec(), inputs.vec(), weights, retain_graph, create_graph, true, allow_unused);
-  return found.cast<std::vector<Tensor>>();
+      grad(IValue(outputs), IValue(inputs), weights, retain_graph, create_graph, true, allow_unused);
+  return detail::Convert<std::vector<Tensor>>::from(found.ptr());
 }
 inline bool Tensor::is_sparse() const {
   const c10::detail::Lock lock;
@@ -53,8 +53,7 @@ inline void Tensor::backward(const Tensor& gradient, optional<bool> retain_graph
                              optional<TensorList> inputs) const {
   const c10::detail::Lock lock;
   const pybind11::object run = pybind11::cast(*this).attr("backward");
-  const auto given = inputs ? optional<std::vector<Tensor>>(inputs->vec()) : nullopt;
-  run(gradient, retain_graph, create_graph, given);
+  run(gradient, retain_graph, create_graph, IValue(inputs));
 }
 
 }  // namespace at
@@ -77,9 +76,9 @@ inline void backward(const variable_list& tensors, const variable_list& grad_ten
   const c10::detail::Lock lock;
   const pybind11::object run = pybind11::module_::import("pellucid.autograd").attr("backward");
   const auto given = [](const variable_list& list) {
-    return list.empty() ? pybind11::object(pybind11::none()) : pybind11::cast(list);
+    return list.empty() ? pybind11::object(pybind11::none()) : pybind11::cast(at::IValue(list));
   };
-  run(tensors, given(grad_tensors), retain_graph, create_graph, pybind11::none(), given(inputs));
+  run(at::IValue(tensors), given(grad_tensors), retain_graph, create_graph, pybind11::none(), given(inputs));
 }
 
 }  // namespace autograd

@@ -1,7 +1,7 @@
 // py::array and py::array_t: NumPy arrays as arguments and results of C++; py::buffer. For pybind11's header `numpy`.
 //
-// NumPy is called through Python: nothing of it is needed to compile. An array_t argument converts what it is given, if
-// it must (`forcecast`, the default), to an array of its dtype and order.
+// NumPy is called through Python: nothing of it is needed to compile. An array_t argument converts what it is given to
+// an array of its dtype and order; without `forcecast` (the default), only where NumPy calls that safe.
 #pragma once
 
 #include "pellucid/torch/module.h"
@@ -23,6 +23,14 @@ struct buffer_info {
       : ptr(data), itemsize(item), ndim(dims), format(std::move(code)), shape(std::move(sizes)),
         strides(std::move(steps)) {
     for (const ssize_t each : shape) size *= each;
+  }
+  // Where the elements are, without their format; the memory is its owner's.
+  static buffer_info layout_of(PyObject* owner) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(owner, &view, PyBUF_STRIDES)) throw error_already_set();
+    buffer_info found(&view, nullptr);
+    PyBuffer_Release(&view);
+    return found;
   }
   explicit buffer_info(PyObject* object, bool writable) {
     auto* const view = new Py_buffer();
@@ -141,7 +149,10 @@ class array : public buffer {
   enum { c_style = 1, f_style = 2, forcecast = 16 };
 
   array() : array(dtype::of<double>(), 0) {}
-  array(const object& given) : buffer(given) {}
+  array(const object& given)
+      : buffer(!given || fits(given.ptr()) ? given : object(detail::numpy().attr("asarray")(given))) {
+    read_layout();
+  }
   // Over `data` for as long as `base` lives; a copy without a base; not initialised without data.
   array(const dtype& type, const detail::Sizes& shape, const detail::Sizes& strides, const void* data = nullptr,
         handle base = {}) {
@@ -158,26 +169,28 @@ class array : public buffer {
     return PyObject_IsInstance(given, object(detail::numpy().attr("ndarray")).ptr()) == 1;
   }
   pybind11::dtype dtype() const { return pybind11::dtype(object(attr("dtype"))); }
-  ssize_t ndim() const { return object(attr("ndim")).cast<ssize_t>(); }
-  ssize_t size() const { return object(attr("size")).cast<ssize_t>(); }
-  ssize_t itemsize() const { return object(attr("itemsize")).cast<ssize_t>(); }
+  ssize_t ndim() const { return layout_->ndim; }
+  ssize_t size() const { return layout_->size; }
+  ssize_t itemsize() const { return layout_->itemsize; }
   ssize_t nbytes() const { return size() * itemsize(); }
-  ssize_t shape(ssize_t dim) const { return at(sizes("shape"), dim); }
-  ssize_t strides(ssize_t dim) const { return at(sizes("strides"), dim); }
-  const ssize_t* shape() const { return (held_ = sizes("shape")).data(); }
-  bool writeable() const { return object(object(attr("flags")).attr("writeable")).cast<bool>(); }
-  const void* data() const { return address(); }
+  ssize_t shape(ssize_t dim) const { return at(layout_->shape, dim); }
+  ssize_t strides(ssize_t dim) const { return at(layout_->strides, dim); }
+  const ssize_t* shape() const { return layout_->shape.data(); }
+  const ssize_t* strides() const { return layout_->strides.data(); }
+  bool writeable() const { return !layout_->readonly; }
+  const void* data() const { return layout_->ptr; }
   void* mutable_data() const {
     if (!writeable()) throw std::domain_error("array is not writeable");
-    return address();
+    return layout_->ptr;
   }
-  array reshape(const detail::Sizes& shape) const { return array(object(attr("reshape"))(shape.list)); }
+  array reshape(const detail::Sizes& shape) const { return array(object(attr("reshape"))(at::IValue(shape.list))); }
   array squeeze() const { return array(object(attr("squeeze"))()); }
   void resize(const detail::Sizes& shape, bool refcheck = true) {
     const object keywords = object::steal(PyDict_New());
     keywords["refcheck"] = refcheck;
-    const object given = pybind11::make_tuple(shape.list);
+    const object given = pybind11::make_tuple(at::IValue(shape.list));
     object::steal(PyObject_Call(object(attr("resize")).ptr(), given.ptr(), keywords.ptr()));
+    read_layout();
   }
   static std::vector<ssize_t> row_major(const std::vector<ssize_t>& shape, ssize_t itemsize) {
     std::vector<ssize_t> strides(shape.size());
@@ -186,7 +199,7 @@ class array : public buffer {
   }
 
  protected:
-  std::vector<ssize_t> sizes(const char* name) const { return object(attr(name)).cast<std::vector<ssize_t>>(); }
+  const buffer_info& layout() const { return *layout_; }
 
  private:
   static ssize_t at(const std::vector<ssize_t>& list, ssize_t dim) {
@@ -194,16 +207,17 @@ class array : public buffer {
       throw index_error("invalid axis: " + std::to_string(dim) + " (ndim = " + std::to_string(list.size()) + ")");
     return list[static_cast<size_t>(dim)];
   }
-  void* address() const {
-    return reinterpret_cast<void*>(object(object(attr("ctypes")).attr("data")).cast<intptr_t>());
+  // Address, shape and strides, once: elements are read without Python. NumPy resizes no array that has references.
+  void read_layout() {
+    if (object_) layout_ = std::make_shared<const buffer_info>(buffer_info::layout_of(object_));
   }
   static array made(const pybind11::dtype& type, const std::vector<ssize_t>& shape, const std::vector<ssize_t>& strides,
                     const void* data, handle base) {
     const object make = module_::import("pellucid.utils._cpp.arrays").attr("make");
     const object owner = base ? object::borrow(base.ptr()) : none();
-    return array(make(type, shape, strides, reinterpret_cast<intptr_t>(data), owner));
+    return array(make(type, at::IValue(shape), at::IValue(strides), reinterpret_cast<intptr_t>(data), owner));
   }
-  mutable std::vector<ssize_t> held_;
+  std::shared_ptr<const buffer_info> layout_;
 };
 
 template <class T, int flags = array::forcecast>
@@ -220,10 +234,17 @@ class array_t : public array {
       : array(pybind11::dtype::of<T>(), shape, strides, data, base) {}
   explicit array_t(const buffer_info& from) : array(pybind11::dtype::of<T>(), from.shape, from.strides, from.ptr) {}
 
+  // Whether it is an array of this dtype and order; and what converts to one.
   static bool fits(PyObject* given) {
-    const bool is_array = array::fits(given);
-    if (flags & array::forcecast) return is_array || PySequence_Check(given) || PyNumber_Check(given);
-    return is_array && array(object::borrow(given)).dtype().equal(pybind11::dtype::of<T>());
+    if (!array::fits(given)) return false;
+    const array found(object::borrow(given));
+    const auto has = [&](int order, const char* name) {
+      return !(flags & order) || object(found.attr("flags"))[name].template cast<bool>();
+    };
+    return found.dtype().equal(pybind11::dtype::of<T>()) && has(array::c_style, "C") && has(array::f_style, "F");
+  }
+  static bool accepts(PyObject* given) {
+    return PyObject_CheckBuffer(given) || PySequence_Check(given) || PyNumber_Check(given);
   }
   static array_t ensure(handle given) {
     try {
@@ -233,12 +254,12 @@ class array_t : public array {
   }
   template <class... Indices>
   const T* data(Indices... indices) const {
-    return &unchecked(indices...);
+    return place(indices...);
   }
   template <class... Indices>
   T* mutable_data(Indices... indices) {
     array::mutable_data();
-    return const_cast<T*>(&unchecked(indices...));
+    return const_cast<T*>(place(indices...));
   }
   const T& at(ssize_t first) const { return checked(first); }
   template <class... Indices>
@@ -253,12 +274,12 @@ class array_t : public array {
   template <ssize_t dims = -1>
   detail::Unchecked<const T, dims> unchecked() const {
     check_dims(dims);
-    return {static_cast<const T*>(array::data()), sizes("shape"), sizes("strides")};
+    return {static_cast<const T*>(array::data()), layout().shape, layout().strides};
   }
   template <ssize_t dims = -1>
   detail::Unchecked<T, dims> mutable_unchecked() {
     check_dims(dims);
-    return {static_cast<T*>(array::mutable_data()), sizes("shape"), sizes("strides")};
+    return {static_cast<T*>(array::mutable_data()), layout().shape, layout().strides};
   }
 
  private:
@@ -279,10 +300,16 @@ class array_t : public array {
       throw std::domain_error("array has incorrect number of dimensions: " + std::to_string(ndim()) + "; expected " +
                               std::to_string(dims));
   }
+  // The address of an element, or of the first one with these indices; without checks of bounds.
   template <class... Indices>
-  const T& unchecked(Indices... indices) const {
-    if constexpr (sizeof...(Indices) == 0) return *static_cast<const T*>(array::data());
-    else return unchecked<-1>()(indices...);
+  const T* place(Indices... indices) const {
+    if (static_cast<ssize_t>(sizeof...(Indices)) > ndim())
+      throw index_error("too many indices for an array: " + std::to_string(sizeof...(Indices)) + " for " +
+                        std::to_string(ndim()) + " dimensions");
+    [[maybe_unused]] const ssize_t* stride = array::strides();
+    ssize_t offset = 0;
+    ((offset += static_cast<ssize_t>(indices) * *stride++), ...);
+    return reinterpret_cast<const T*>(static_cast<const char*>(array::data()) + offset);
   }
   template <class... Indices>
   const T& checked(Indices... indices) const {
@@ -297,18 +324,20 @@ class array_t : public array {
       ++dim;
     };
     (check(static_cast<ssize_t>(indices)), ...);
-    return unchecked(indices...);
+    return *place(indices...);
   }
 };
 
-// A function of numbers as one of arrays, by numpy.vectorize.
+// A function of numbers as one of arrays that broadcast, by numpy.vectorize; numbers alone give a number.
 template <class Function>
 auto vectorize(Function function) {
+  using Result = std::decay_t<typename at::detail::signature_t<Function>::Result>;
   const object each =
       object::steal(at::detail::python_function(at::detail::callable(std::move(function)), "vectorized", ""));
   const object over = detail::numpy().attr("vectorize");
-  return [called = over(each)](const args& given) {
-    return object::steal(PyObject_CallObject(called.ptr(), given.ptr()));
+  return [called = over(each, pybind11::make_tuple(detail::numpy_name<Result>()))](const args& given) {
+    const object made = object::steal(PyObject_CallObject(called.ptr(), given.ptr()));
+    return object(made.attr("ndim")).cast<int64_t>() ? made : made.attr("item")();
   };
 }
 

@@ -1,15 +1,7 @@
-// Lists of C++ as types of Python that share their elements: PYBIND11_MAKE_OPAQUE, py::bind_vector.
-// For pybind11's header `stl_bind`.
+// Lists of C++ as types of Python that share their elements: py::bind_vector. For pybind11's header `stl_bind`.
 #pragma once
 
 #include "pellucid/torch/module.h"
-
-// Values of the type are objects of a class, not copies as lists; at the top level, before the type is converted.
-#define PYBIND11_MAKE_OPAQUE(...)                              \
-  namespace at::detail {                                       \
-  template <>                                                  \
-  struct Convert<__VA_ARGS__> : ConvertObject<__VA_ARGS__> {}; \
-  }
 
 namespace pybind11 {
 
@@ -22,7 +14,9 @@ class_<Vector, std::shared_ptr<Vector>> bind_vector(handle scope, const char* na
     return static_cast<size_t>(k < 0 ? k + size : k);
   };
   const auto extend = [](Vector& self, handle items) {
-    for (const handle item : items) self.push_back(item.cast<Item>());
+    Vector added;  // `items` may be `self`
+    for (const handle item : items) added.push_back(item.cast<Item>());
+    self.insert(self.end(), added.begin(), added.end());
   };
   class_<Vector, std::shared_ptr<Vector>> made(scope, name);
   made.def(init<>())

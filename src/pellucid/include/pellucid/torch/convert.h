@@ -28,6 +28,41 @@ inline Owned owned(PyObject* object) {
 // specialised here are classes that a library registered (classes.h).
 template <class T, class = void>
 struct Convert;
+template <class T>
+struct ConvertObject;
+
+// Whether values of a type are objects of a class (PYBIND11_MAKE_OPAQUE), and so how extensions' values convert. These
+// headers' own lists never are: they convert by `Convert` itself, or as an IValue.
+template <class T>
+struct Opaque : std::false_type {};
+template <class T>
+using Value = std::conditional_t<Opaque<T>::value, ConvertObject<T>, Convert<T>>;
+// The values of ops: their lists are lists.
+template <class T>
+using OpValue = Convert<T>;
+
+// While arguments convert: whether only values of the very type fit, as in the first try of a function's overloads.
+class Exact {
+ public:
+  explicit Exact(bool on) : before_(std::exchange(state(), on)) {}
+  ~Exact() { state() = before_; }
+  Exact(const Exact&) = delete;
+  Exact& operator=(const Exact&) = delete;
+  static bool is_on() { return state(); }
+  // TypeError unless `is_exact`, or values may be converted.
+  static void require(bool is_exact, PyObject* given) {
+    if (is_exact || !is_on()) return;
+    PyErr_Format(PyExc_TypeError, "a %s would be converted", Py_TYPE(given)->tp_name);
+    throw PythonError();
+  }
+
+ private:
+  static bool& state() {
+    static thread_local bool on = false;
+    return on;
+  }
+  const bool before_;
+};
 
 template <class T>
 struct Convert<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
@@ -44,6 +79,7 @@ template <class T>
 struct Convert<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static std::string name() { return "float"; }
   static T from(PyObject* given) {
+    Exact::require(PyFloat_Check(given), given);
     const double number = PyFloat_AsDouble(given);
     if (number == -1 && PyErr_Occurred()) throw PythonError();
     return static_cast<T>(number);
@@ -53,7 +89,10 @@ struct Convert<T, std::enable_if_t<std::is_floating_point_v<T>>> {
 template <>
 struct Convert<bool> {
   static std::string name() { return "bool"; }
-  static bool from(PyObject* given) { return PyObject_IsTrue(given) == 1; }
+  static bool from(PyObject* given) {
+    Exact::require(PyBool_Check(given), given);
+    return PyObject_IsTrue(given) == 1;
+  }
   static PyObject* to(bool value) { return PyBool_FromLong(value); }
 };
 template <>
@@ -110,10 +149,10 @@ template <class T>
 struct Convert<optional<T>> {
   static std::string name() { return Convert<T>::name() + "?"; }
   static auto from(PyObject* given) {
-    using Held = decltype(Convert<T>::from(given));
-    return given == Py_None ? optional<Held>() : optional<Held>(Convert<T>::from(given));
+    using Held = std::decay_t<decltype(Value<T>::from(given))>;
+    return given == Py_None ? optional<Held>() : optional<Held>(Value<T>::from(given));
   }
-  static PyObject* to(const optional<T>& value) { return value ? Convert<T>::to(*value) : Py_NewRef(Py_None); }
+  static PyObject* to(const optional<T>& value) { return value ? Value<T>::to(*value) : Py_NewRef(Py_None); }
 };
 template <class T>
 struct Convert<std::vector<T>> {
@@ -122,13 +161,13 @@ struct Convert<std::vector<T>> {
     const Owned list = owned(PySequence_Fast(given, "expected a list or a tuple"));
     std::vector<T> found;
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list.get()); ++k)
-      found.push_back(Convert<T>::from(PySequence_Fast_GET_ITEM(list.get(), k)));
+      found.push_back(Value<T>::from(PySequence_Fast_GET_ITEM(list.get(), k)));
     return found;
   }
   static PyObject* to(const std::vector<T>& values) {
     Owned list = owned(PyList_New(static_cast<Py_ssize_t>(values.size())));
     for (size_t k = 0; k < values.size(); ++k)
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), owned(Convert<T>::to(values[k])).release());
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), owned(Value<T>::to(values[k])).release());
     return list.release();
   }
 };
@@ -144,6 +183,7 @@ template <class T>
 struct Convert<c10::complex<T>> {
   static std::string name() { return "complex"; }
   static c10::complex<T> from(PyObject* given) {
+    Exact::require(PyComplex_Check(given), given);
     const Py_complex value = PyComplex_AsCComplex(given);
     if (PyErr_Occurred()) throw PythonError();
     return {static_cast<T>(value.real), static_cast<T>(value.imag)};
@@ -188,11 +228,11 @@ void each_entry(PyObject* given, Insert&& insert) {
   }
   PyObject *key, *item;
   for (Py_ssize_t place = 0; PyDict_Next(given, &place, &key, &item);)
-    insert(Convert<Key>::from(key), Convert<Item>::from(item));
+    insert(Value<Key>::from(key), Value<Item>::from(item));
 }
 template <class Key, class Item>
 void put_entry(PyObject* dict, const Key& key, const Item& item) {
-  const Owned first = owned(Convert<Key>::to(key)), second = owned(Convert<Item>::to(item));
+  const Owned first = owned(Value<Key>::to(key)), second = owned(Value<Item>::to(item));
   if (PyDict_SetItem(dict, first.get(), second.get())) throw PythonError();
 }
 template <class Map>
@@ -261,7 +301,7 @@ struct Convert<std::tuple<T...>> {
     Py_ssize_t k = 0;
     const auto put = [&](const auto& value) {
       using Kind = std::decay_t<decltype(value)>;
-      PyTuple_SET_ITEM(tuple.get(), k++, owned(Convert<Kind>::to(value)).release());
+      PyTuple_SET_ITEM(tuple.get(), k++, owned(Value<Kind>::to(value)).release());
     };
     std::apply([&](const auto&... each) { (put(each), ...); }, values);
     return tuple.release();
@@ -271,7 +311,7 @@ struct Convert<std::tuple<T...>> {
   template <size_t... I>
   static std::tuple<T...> from_each(PyObject* list, std::index_sequence<I...>) {
     static_cast<void>(list);
-    return std::tuple<T...>{Convert<T>::from(PyTuple_GET_ITEM(list, static_cast<Py_ssize_t>(I)))...};
+    return std::tuple<T...>{Value<T>::from(PyTuple_GET_ITEM(list, static_cast<Py_ssize_t>(I)))...};
   }
 };
 

@@ -10,6 +10,19 @@
 
 namespace c10 {
 
+namespace detail {
+
+// A class of Python's, borrowed from its module; null with an exception set where it is not there.
+inline PyObject* python_class(const char* module, const char* name) {
+  PyObject* const found = PyImport_ImportModule(module);
+  PyObject* const type = found ? PyObject_GetAttrString(found, name) : nullptr;
+  Py_XDECREF(found);
+  Py_XDECREF(type);  // the module has another reference
+  return type;
+}
+
+}  // namespace detail
+
 // RuntimeError in Python; its subclasses name their types.
 class Error : public std::runtime_error {
  public:
@@ -17,18 +30,18 @@ class Error : public std::runtime_error {
   const char* msg() const { return what(); }
   virtual PyObject* type() const { return PyExc_RuntimeError; }
 };
-#define PELLUCID_ERROR(name, python)                           \
-  class name : public Error {                                  \
-   public:                                                     \
-    using Error::Error;                                        \
-    PyObject* type() const override { return PyExc_##python; } \
+#define PELLUCID_ERROR(name, python)                   \
+  class name : public Error {                          \
+   public:                                             \
+    using Error::Error;                                \
+    PyObject* type() const override { return python; } \
   };
-PELLUCID_ERROR(IndexError, IndexError)
-PELLUCID_ERROR(ValueError, ValueError)
-PELLUCID_ERROR(TypeError, TypeError)
-PELLUCID_ERROR(NotImplementedError, NotImplementedError)
-PELLUCID_ERROR(LinAlgError, RuntimeError)
-PELLUCID_ERROR(OutOfMemoryError, RuntimeError)
+PELLUCID_ERROR(IndexError, PyExc_IndexError)
+PELLUCID_ERROR(ValueError, PyExc_ValueError)
+PELLUCID_ERROR(TypeError, PyExc_TypeError)
+PELLUCID_ERROR(NotImplementedError, PyExc_NotImplementedError)
+PELLUCID_ERROR(LinAlgError, detail::python_class("pellucid.linalg", "LinAlgError"))
+PELLUCID_ERROR(OutOfMemoryError, detail::python_class("pellucid", "OutOfMemoryError"))
 #undef PELLUCID_ERROR
 
 // A Python exception is set.
@@ -43,6 +56,10 @@ std::string text(const Parts&... parts) {
   std::ostringstream out;
   static_cast<void>((out << ... << parts));
   return out.str();
+}
+
+inline std::string message(std::string said, const char* otherwise) {
+  return said.empty() ? otherwise : std::move(said);
 }
 
 // The interpreter lock, for a thread that may have released it.
@@ -76,11 +93,10 @@ std::string str(const Parts&... parts) {
 }
 
 // An if statement: callers leave the semicolon out.
-#define PELLUCID_CHECK(kind, condition, ...)                                                  \
-  if (!(condition)) {                                                                         \
-    throw ::c10::kind(::c10::detail::text(__VA_ARGS__).empty()                                \
-                          ? std::string("Expected " #condition " to be true, but got false.") \
-                          : ::c10::detail::text(__VA_ARGS__));                                \
+#define PELLUCID_CHECK(kind, condition, ...)                                                         \
+  if (!(condition)) {                                                                                \
+    throw ::c10::kind(::c10::detail::message(::c10::detail::text(__VA_ARGS__),                       \
+                                             "Expected " #condition " to be true, but got false.")); \
   }
 #define TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)
 #define STD_TORCH_CHECK(condition, ...) PELLUCID_CHECK(Error, condition, __VA_ARGS__)

@@ -45,7 +45,7 @@ inline void raise_current() {
   } catch (const pellucid::extension::Error&) {
     if (!PyErr_Occurred()) table().set_python_error();
   } catch (const c10::Error& error) {
-    PyErr_SetString(error.type(), error.what());
+    if (PyObject* const type = error.type()) PyErr_SetString(type, error.what());
   } catch (const std::bad_alloc& error) {
     PyErr_SetString(PyExc_MemoryError, error.what());
   } catch (const std::out_of_range& error) {
@@ -99,18 +99,20 @@ using signature_t = typename SignatureOf<std::decay_t<Function>>::type;
 
 // An overload: it throws Mismatch if its arguments do not convert, the Python error set.
 struct Mismatch : PythonError {};
-using Callable = std::function<PyObject*(PyObject* args, PyObject* keywords)>;
+// `exact`: arguments are not converted to other types.
+using Callable = std::function<PyObject*(PyObject* args, PyObject* keywords, bool exact)>;
 
 struct NoScope {};
 
-template <class Scope, class Function, class Return, class... Arguments, size_t... I>
+template <class Scope, template <class> class As, class Function, class Return, class... Arguments, size_t... I>
 PyObject* call_with(const Function& function, Signature<Return, Arguments...>, const std::vector<PyObject*>& given,
-                    std::index_sequence<I...>) {
-  using Held = std::tuple<decltype(Convert<std::decay_t<Arguments>>::from(nullptr))...>;
+                    std::index_sequence<I...>, bool exact) {
+  using Held = std::tuple<decltype(As<std::decay_t<Arguments>>::from(nullptr))...>;
   static_cast<void>(given);
   Held held = [&] {
+    [[maybe_unused]] const Exact scope(exact);
     try {
-      return Held{Convert<std::decay_t<Arguments>>::from(given[I])...};
+      return Held{As<std::decay_t<Arguments>>::from(given[I])...};
     } catch (...) {
       raise_current();
       throw Mismatch();
@@ -124,7 +126,7 @@ PyObject* call_with(const Function& function, Signature<Return, Arguments...>, c
       [[maybe_unused]] const Scope scope;
       return std::invoke(function, std::get<I>(held)...);
     }();
-    return Convert<std::decay_t<Return>>::to(result);
+    return As<std::decay_t<Return>>::to(result);
   }
   Py_RETURN_NONE;
 }
@@ -135,12 +137,14 @@ constexpr size_t count_of = 0;
 template <class Kind, class... Arguments>
 constexpr size_t count_of<Kind, std::tuple<Arguments...>> = (0 + ... + std::is_same_v<std::decay_t<Arguments>, Kind>);
 
-template <class Scope = NoScope, class Function>
+// `As` converts arguments and results.
+template <class Scope = NoScope, template <class> class As = Value, class Function>
 Callable callable(Function function, std::vector<Parameter> parameters = {}) {
   using Called = signature_t<Function>;
   constexpr size_t rest = count_of<pybind11::args, typename Called::List>;
   constexpr size_t names = count_of<pybind11::kwargs, typename Called::List>;
-  return [function = std::move(function), parameters = std::move(parameters)](PyObject* args, PyObject* keywords) {
+  return [function = std::move(function), parameters = std::move(parameters)](PyObject* args, PyObject* keywords,
+                                                                              bool exact) {
     std::vector<PyObject*> given;
     Owned held[2];
     try {
@@ -156,7 +160,7 @@ Callable callable(Function function, std::vector<Parameter> parameters = {}) {
         given = in_order(args, keywords, parameters, Called::count);
       }
     } catch (const PythonError&) { throw Mismatch(); }
-    return call_with<Scope>(function, Called(), given, std::make_index_sequence<Called::count>());
+    return call_with<Scope, As>(function, Called(), given, std::make_index_sequence<Called::count>(), exact);
   };
 }
 
@@ -171,7 +175,8 @@ std::string schema_of(Signature<Return, Arguments...>) {
   else return text + ") -> " + Convert<std::decay_t<Return>>::name();
 }
 
-// Overloads of a Python function, which lives as long as the process: the first whose arguments convert runs.
+// Overloads of a Python function, which lives as long as the process: the first whose arguments are of its types runs,
+// else the first whose arguments convert.
 struct Overloads {
   std::vector<Callable> bodies;
   std::string name, doc;
@@ -179,15 +184,13 @@ struct Overloads {
 
   PyObject* call(PyObject* args, PyObject* keywords) const {
     return guarded([&]() -> PyObject* {
-      for (size_t k = 0;; ++k) try {
-          return bodies[k](args, keywords);
-        } catch (const Mismatch&) {
-          if (k + 1 == bodies.size()) {
-            if (k) PyErr_Format(PyExc_TypeError, "%s(): incompatible function arguments", name.c_str());
-            throw;
-          }
-          PyErr_Clear();
-        }
+      if (bodies.size() == 1) return bodies[0](args, keywords, false);
+      for (const bool exact : {true, false})
+        for (const Callable& body : bodies) try {
+            return body(args, keywords, exact);
+          } catch (const Mismatch&) { PyErr_Clear(); }
+      PyErr_Format(PyExc_TypeError, "%s(): incompatible function arguments", name.c_str());
+      throw Mismatch();
     });
   }
 };
@@ -219,7 +222,7 @@ struct Convert<std::function<Return(Arguments...)>> {
       const c10::detail::Lock lock;
       const Owned args = owned(Convert<std::tuple<std::decay_t<Arguments>...>>::to({arguments...}));
       const Owned result = owned(PyObject_CallObject(held.get(), args.get()));
-      if constexpr (!std::is_void_v<Return>) return Convert<std::decay_t<Return>>::from(result.get());
+      if constexpr (!std::is_void_v<Return>) return Value<std::decay_t<Return>>::from(result.get());
     };
   }
 };

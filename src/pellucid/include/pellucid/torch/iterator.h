@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "pellucid/torch/all.h"
+#include "pellucid/torch/overlap.h"
 #include "pellucid/torch/vec.h"
 
 namespace at {
@@ -290,6 +291,10 @@ inline void TensorIteratorConfig::check_operands() const {
     if (!first) first = &each;
     TORCH_CHECK(!check_all_same_dtype_ || each.tensor.scalar_type() == first->tensor.scalar_type(), "Found dtype ",
                 each.tensor.scalar_type(), " but expected ", first->tensor.scalar_type());
+    if (!each.is_output || !set_check_mem_overlap_) continue;
+    assert_no_internal_overlap(each.tensor);
+    for (const OperandInfo& other : operands_)
+      if (!other.is_output && other.tensor.defined()) assert_no_partial_overlap(each.tensor, other.tensor);
   }
 }
 

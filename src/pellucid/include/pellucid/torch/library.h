@@ -47,7 +47,9 @@ class CppFunction {
   template <
       class Function,
       std::enable_if_t<!std::is_same_v<std::decay_t<Function>, CppFunction> && !std::is_enum_v<Function>, int> = 0>
-  CppFunction(Function function) : body_(at::detail::callable(std::move(function))), schema_(schema_text<Function>) {}
+  CppFunction(Function function)
+      : body_(at::detail::callable<at::detail::NoScope, at::detail::OpValue>(std::move(function))),
+        schema_(schema_text<Function>) {}
   static CppFunction makeFallthrough() { return CppFunction(); }
   template <BoxedKernel* kernel>
   static CppFunction makeFromBoxedFunction() {
@@ -69,7 +71,7 @@ class CppFunction {
   // The kernel of an op as a function of Python; of any op, whose name comes first, for a fallback.
   PyObject* function(const std::string& op) const {
     if (!boxed_) return at::detail::python_function(body_, op.c_str(), "");
-    const auto run = [kernel = boxed_, op](PyObject* args, PyObject* keywords) -> PyObject* {
+    const auto run = [kernel = boxed_, op](PyObject* args, PyObject* keywords, bool) -> PyObject* {
       const pybind11::tuple given(pybind11::object::borrow(args));
       const std::string name = op.empty() ? given[0].cast<std::string>() : op;
       const pybind11::object ordered = at::detail::object_from(at::detail::call_helper(

@@ -263,6 +263,13 @@ inline PyObject* make_module(PyModuleDef* definition, void (*fill)(module_&)) {
 
 namespace py = pybind11;
 
+// Values of the type are objects of a class, not copies as lists; at the top level, before functions use the type.
+#define PYBIND11_MAKE_OPAQUE(...)                 \
+  namespace at::detail {                          \
+  template <>                                     \
+  struct Opaque<__VA_ARGS__> : std::true_type {}; \
+  }
+
 #define PELLUCID_MODULE_(name, m)                                                                \
   static void pellucid_fill_##name(pybind11::module_&);                                          \
   extern "C" __attribute__((visibility("default"))) PyObject* PyInit_##name() {                  \

@@ -81,33 +81,102 @@ class SequentialImpl : public Module {
 };
 TORCH_MODULE(Sequential);
 
-#define PELLUCID_ABSENT(name)                                                                    \
+#define PELLUCID_ABSENT(space, name)                                                             \
   struct name {                                                                                  \
     template <class... Arguments>                                                                \
     explicit name(Arguments&&...) {                                                              \
       static_assert(sizeof(std::tuple<Arguments...>) == 0,                                       \
-                    "torch::nn::" #name                                                          \
-                    " is not offered in C++: call the op (at::lstm, ...) or make the module in " \
-                    "Python; docs/cpp-extensions.md lists the modules");                         \
+                    "torch::" #space "::" #name                                                  \
+                    " is not offered in C++: call the op (at::lstm, ...) or make the object in " \
+                    "Python; docs/cpp-extensions.md lists what is offered");                     \
     }                                                                                            \
   };
-PELLUCID_ABSENT(RNN)
-PELLUCID_ABSENT(LSTM)
-PELLUCID_ABSENT(GRU)
-PELLUCID_ABSENT(LSTMCell)
-PELLUCID_ABSENT(GRUCell)
-PELLUCID_ABSENT(Bilinear)
-PELLUCID_ABSENT(EmbeddingBag)
-PELLUCID_ABSENT(MultiheadAttention)
-PELLUCID_ABSENT(Transformer)
-PELLUCID_ABSENT(TransformerEncoder)
-PELLUCID_ABSENT(TransformerEncoderLayer)
-PELLUCID_ABSENT(ModuleDict)
-PELLUCID_ABSENT(ParameterList)
-PELLUCID_ABSENT(AnyModule)
-#undef PELLUCID_ABSENT
+PELLUCID_ABSENT(nn, RNN)
+PELLUCID_ABSENT(nn, LSTM)
+PELLUCID_ABSENT(nn, GRU)
+PELLUCID_ABSENT(nn, LSTMCell)
+PELLUCID_ABSENT(nn, GRUCell)
+PELLUCID_ABSENT(nn, Bilinear)
+PELLUCID_ABSENT(nn, EmbeddingBag)
+PELLUCID_ABSENT(nn, MultiheadAttention)
+PELLUCID_ABSENT(nn, Transformer)
+PELLUCID_ABSENT(nn, TransformerEncoder)
+PELLUCID_ABSENT(nn, TransformerEncoderLayer)
+PELLUCID_ABSENT(nn, ModuleDict)
+PELLUCID_ABSENT(nn, ParameterList)
+PELLUCID_ABSENT(nn, AnyModule)
+PELLUCID_ABSENT(nn, RNNCell)
+PELLUCID_ABSENT(nn, ParameterDict)
+PELLUCID_ABSENT(nn, AlphaDropout)
+PELLUCID_ABSENT(nn, FeatureAlphaDropout)
+PELLUCID_ABSENT(nn, Unfold)
+PELLUCID_ABSENT(nn, Fold)
+PELLUCID_ABSENT(nn, Unflatten)
+PELLUCID_ABSENT(nn, Softmin)
+PELLUCID_ABSENT(nn, Softmax2d)
+PELLUCID_ABSENT(nn, GLU)
+PELLUCID_ABSENT(nn, Threshold)
+PELLUCID_ABSENT(nn, PReLU)
+PELLUCID_ABSENT(nn, RReLU)
+PELLUCID_ABSENT(nn, Hardshrink)
+PELLUCID_ABSENT(nn, Softshrink)
+PELLUCID_ABSENT(nn, LPPool1d)
+PELLUCID_ABSENT(nn, LPPool2d)
+PELLUCID_ABSENT(nn, FractionalMaxPool2d)
+PELLUCID_ABSENT(nn, FractionalMaxPool3d)
+PELLUCID_ABSENT(nn, MaxUnpool1d)
+PELLUCID_ABSENT(nn, MaxUnpool2d)
+PELLUCID_ABSENT(nn, MaxUnpool3d)
+PELLUCID_ABSENT(nn, AdaptiveMaxPool3d)
+PELLUCID_ABSENT(nn, LocalResponseNorm)
+PELLUCID_ABSENT(nn, CrossMapLRN2d)
+PELLUCID_ABSENT(nn, CosineSimilarity)
+PELLUCID_ABSENT(nn, PairwiseDistance)
+PELLUCID_ABSENT(nn, ReflectionPad1d)
+PELLUCID_ABSENT(nn, ReflectionPad2d)
+PELLUCID_ABSENT(nn, ReflectionPad3d)
+PELLUCID_ABSENT(nn, ReplicationPad1d)
+PELLUCID_ABSENT(nn, ReplicationPad2d)
+PELLUCID_ABSENT(nn, ReplicationPad3d)
+PELLUCID_ABSENT(nn, ConstantPad1d)
+PELLUCID_ABSENT(nn, ConstantPad2d)
+PELLUCID_ABSENT(nn, ConstantPad3d)
+PELLUCID_ABSENT(nn, ZeroPad1d)
+PELLUCID_ABSENT(nn, ZeroPad2d)
+PELLUCID_ABSENT(nn, ZeroPad3d)
+PELLUCID_ABSENT(nn, TripletMarginLoss)
+PELLUCID_ABSENT(nn, TripletMarginWithDistanceLoss)
+PELLUCID_ABSENT(nn, MarginRankingLoss)
+PELLUCID_ABSENT(nn, CosineEmbeddingLoss)
+PELLUCID_ABSENT(nn, CTCLoss)
+PELLUCID_ABSENT(nn, MultiLabelSoftMarginLoss)
+PELLUCID_ABSENT(nn, AdaptiveLogSoftmaxWithLoss)
+PELLUCID_ABSENT(nn, TransformerDecoder)
+PELLUCID_ABSENT(nn, TransformerDecoderLayer)
 
 }  // namespace nn
+
+// The state of a module in a file, which torch.load reads as a dictionary; and a module's state from such a file.
+template <class T, std::enable_if_t<std::is_base_of_v<nn::Module, T>, int> = 0>
+void save(const std::shared_ptr<T>& module, const std::string& path) {
+  const c10::detail::Lock lock;
+  const pybind11::object state = module->python().object().attr("state_dict")();
+  pybind11::module_::import("pellucid").attr("save")(state, path);
+}
+template <class T>
+void save(const nn::ModuleHolder<T>& module, const std::string& path) {
+  save(module.ptr(), path);
+}
+template <class T, std::enable_if_t<std::is_base_of_v<nn::Module, T>, int> = 0>
+void load(const std::shared_ptr<T>& module, const std::string& path) {
+  const c10::detail::Lock lock;
+  const pybind11::object state = pybind11::module_::import("pellucid").attr("load")(path);
+  module->python().template call<void>("load_state_dict", state);
+}
+template <class T>
+void load(nn::ModuleHolder<T>& module, const std::string& path) {
+  load(module.ptr(), path);
+}
 
 namespace python {
 
@@ -140,7 +209,7 @@ class Optimizer {
   Optimizer(const char* name, const std::vector<at::Tensor>& parameters, const nn::Options& options) {
     const c10::detail::Lock lock;
     const pybind11::object type = pybind11::module_::import("pellucid.optim").attr(name);
-    const pybind11::object given = pybind11::make_tuple(parameters);
+    const pybind11::object given = pybind11::make_tuple(at::IValue(parameters));
     object_ = pybind11::object::steal(PyObject_Call(type.ptr(), given.ptr(), options.keywords().ptr()));
   }
   ~Optimizer() {
@@ -172,7 +241,10 @@ PELLUCID_OPTIMIZER(SGD)
 PELLUCID_OPTIMIZER(Adam)
 PELLUCID_OPTIMIZER(AdamW)
 PELLUCID_OPTIMIZER(RMSprop)
+PELLUCID_OPTIMIZER(Adagrad)
 #undef PELLUCID_OPTIMIZER
+PELLUCID_ABSENT(optim, LBFGS)
+#undef PELLUCID_ABSENT
 
 }  // namespace optim
 }  // namespace torch

@@ -120,8 +120,8 @@ class Module : public std::enable_shared_from_this<Module> {
     return python_.object().attr("training").cast<bool>();
   }
   virtual void zero_grad(bool set_to_none = true) { python_.call<void>("zero_grad", set_to_none); }
-  virtual void to(at::Device device, bool = false) { python_.call<void>("to", device); }
-  virtual void to(at::ScalarType dtype, bool = false) { python_.call<void>("to", dtype); }
+  virtual void to(at::Device device, bool = false) { convert(device); }
+  virtual void to(at::ScalarType dtype, bool = false) { convert(dtype); }
   const std::string& name() const noexcept { return name_; }
   template <class T>
   T* as() {
@@ -140,6 +140,23 @@ class Module : public std::enable_shared_from_this<Module> {
     const pybind11::object pairs = python_.object().attr(method)("", recurse);
     for (const pybind11::handle pair : pairs) found.insert(pair[0].cast<std::string>(), pair[1].cast<at::Tensor>());
     return found;
+  }
+  // Buffers get new elements but remain the same tensors, as parameters do: members of C++ modules refer to both.
+  template <class Target>
+  void convert(const Target& target) {
+    const c10::detail::Lock lock;
+    const pybind11::object& self = python_.object();
+    const pybind11::list before(self.attr("named_buffers")("", true, false));
+    python_.call<void>("to", target);
+    for (const pybind11::handle pair : before) {
+      const std::string path = pair[0].cast<std::string>();
+      const size_t dot = path.rfind('.');
+      const pybind11::object owner = self.attr("get_submodule")(dot == path.npos ? "" : path.substr(0, dot));
+      const pybind11::object held = owner.attr("_buffers"), buffer = pair[1];
+      const std::string leaf = path.substr(dot + 1);  // npos + 1 is 0
+      buffer.attr("data") = pybind11::object(held[leaf]);
+      held[leaf] = buffer;
+    }
   }
   std::string name_;
   PythonModule python_;
@@ -199,6 +216,15 @@ class LayerImpl : public Module {
   at::Tensor forward(const at::Tensor& input) { return python().call<at::Tensor>("__call__", input); }
   at::Tensor weight, bias;
 };
+// A module of Python with an input and a target.
+class LossImpl : public Module {
+ public:
+  LossImpl(const char* type, const Options& options)
+      : Module(std::string("torch::nn::") + type + "Impl", type, options) {}
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& target) {
+    return python().call<at::Tensor>("__call__", input, target);
+  }
+};
 
 PELLUCID_OPTIONS_OF_2(LinearOptions, int64_t, in_features, int64_t, out_features)
 PELLUCID_OPTIONS_OF_2(EmbeddingOptions, int64_t, num_embeddings, int64_t, embedding_dim)
@@ -206,6 +232,7 @@ struct ConvOptions : Options {
   ConvOptions(int64_t in_channels, int64_t out_channels, Sizes kernel_size) {
     set("in_channels", in_channels).set("out_channels", out_channels).set("kernel_size", std::move(kernel_size));
   }
+  ConvOptions(const Options& given) : Options(given) {}
 };
 PELLUCID_OPTIONS_OF_1(NormOptions, int64_t, num_features)
 PELLUCID_OPTIONS_OF_1(LayerNormOptions, std::vector<int64_t>, normalized_shape)
@@ -214,13 +241,16 @@ PELLUCID_OPTIONS_OF_1(PoolOptions, Sizes, kernel_size)
 PELLUCID_OPTIONS_OF_1(AdaptivePoolOptions, Sizes, output_size)
 PELLUCID_OPTIONS_OF_1(DropoutOptions, double, p)
 PELLUCID_OPTIONS_OF_1(SoftmaxOptions, int64_t, dim)
+PELLUCID_OPTIONS_OF_1(PixelShuffleOptions, int64_t, upscale_factor)
+PELLUCID_OPTIONS_OF_1(PixelUnshuffleOptions, int64_t, downscale_factor)
 
-#define PELLUCID_LAYER_(name, ...)                                    \
-  struct name##Impl : LayerImpl {                                     \
-    name##Impl(const Options& options) : LayerImpl(#name, options) {} \
-    __VA_ARGS__                                                       \
-  };                                                                  \
+#define PELLUCID_MODULE_OF(base, name, ...)                      \
+  struct name##Impl : base {                                     \
+    name##Impl(const Options& options) : base(#name, options) {} \
+    __VA_ARGS__                                                  \
+  };                                                             \
   TORCH_MODULE(name);
+#define PELLUCID_LAYER_(name, ...) PELLUCID_MODULE_OF(LayerImpl, name, __VA_ARGS__)
 // Without options, with required ones, and with either.
 #define PELLUCID_LAYER(name)     \
   using name##Options = Options; \
@@ -246,14 +276,29 @@ PELLUCID_CONVOLUTION(ConvTranspose3d)
 PELLUCID_LAYER_OF(BatchNorm1d, NormOptions, int64_t)
 PELLUCID_LAYER_OF(BatchNorm2d, NormOptions, int64_t)
 PELLUCID_LAYER_OF(BatchNorm3d, NormOptions, int64_t)
+PELLUCID_LAYER_OF(InstanceNorm1d, NormOptions, int64_t)
 PELLUCID_LAYER_OF(InstanceNorm2d, NormOptions, int64_t)
+PELLUCID_LAYER_OF(InstanceNorm3d, NormOptions, int64_t)
 PELLUCID_LAYER_(LayerNorm,
                 explicit LayerNormImpl(std::vector<int64_t> shape) : LayerNormImpl(LayerNormOptions(shape)){})
 PELLUCID_LAYER_OF(MaxPool1d, PoolOptions, Sizes)
 PELLUCID_LAYER_OF(MaxPool2d, PoolOptions, Sizes)
+PELLUCID_LAYER_OF(MaxPool3d, PoolOptions, Sizes)
+PELLUCID_LAYER_OF(AvgPool1d, PoolOptions, Sizes)
 PELLUCID_LAYER_OF(AvgPool2d, PoolOptions, Sizes)
+PELLUCID_LAYER_OF(AvgPool3d, PoolOptions, Sizes)
+PELLUCID_LAYER_OF(AdaptiveAvgPool1d, AdaptivePoolOptions, Sizes)
 PELLUCID_LAYER_OF(AdaptiveAvgPool2d, AdaptivePoolOptions, Sizes)
+PELLUCID_LAYER_OF(AdaptiveAvgPool3d, AdaptivePoolOptions, Sizes)
+PELLUCID_LAYER_OF(AdaptiveMaxPool1d, AdaptivePoolOptions, Sizes)
+PELLUCID_LAYER_OF(AdaptiveMaxPool2d, AdaptivePoolOptions, Sizes)
+PELLUCID_LAYER_OF(PixelShuffle, PixelShuffleOptions, int64_t)
+PELLUCID_LAYER_OF(PixelUnshuffle, PixelUnshuffleOptions, int64_t)
 PELLUCID_LAYER_(Dropout, explicit DropoutImpl(double p = 0.5) : DropoutImpl(DropoutOptions(p)){})
+using Dropout2dOptions = DropoutOptions;
+PELLUCID_LAYER_(Dropout2d, explicit Dropout2dImpl(double p = 0.5) : Dropout2dImpl(DropoutOptions(p)){})
+using Dropout3dOptions = DropoutOptions;
+PELLUCID_LAYER_(Dropout3d, explicit Dropout3dImpl(double p = 0.5) : Dropout3dImpl(DropoutOptions(p)){})
 PELLUCID_LAYER_(Softmax, explicit SoftmaxImpl(int64_t dim) : SoftmaxImpl(SoftmaxOptions(dim)){})
 PELLUCID_LAYER_(LogSoftmax, explicit LogSoftmaxImpl(int64_t dim) : LogSoftmaxImpl(SoftmaxOptions(dim)){})
 PELLUCID_LAYER(ReLU)
@@ -266,8 +311,36 @@ PELLUCID_LAYER(Sigmoid)
 PELLUCID_LAYER(Tanh)
 PELLUCID_LAYER(Softplus)
 PELLUCID_LAYER(Hardswish)
+PELLUCID_LAYER(Hardsigmoid)
+PELLUCID_LAYER(Hardtanh)
+PELLUCID_LAYER(SELU)
+PELLUCID_LAYER(CELU)
+PELLUCID_LAYER(Mish)
+PELLUCID_LAYER(LogSigmoid)
+PELLUCID_LAYER(Softsign)
+PELLUCID_LAYER(Tanhshrink)
+PELLUCID_LAYER(Upsample)
 PELLUCID_LAYER(Identity)
 PELLUCID_LAYER(Flatten)
+#define PELLUCID_LOSS(name)      \
+  using name##Options = Options; \
+  PELLUCID_MODULE_OF(LossImpl, name, name##Impl() : LossImpl(#name, {}){})
+PELLUCID_LOSS(CrossEntropyLoss)
+PELLUCID_LOSS(NLLLoss)
+PELLUCID_LOSS(MSELoss)
+PELLUCID_LOSS(L1Loss)
+PELLUCID_LOSS(SmoothL1Loss)
+PELLUCID_LOSS(HuberLoss)
+PELLUCID_LOSS(KLDivLoss)
+PELLUCID_LOSS(BCELoss)
+PELLUCID_LOSS(BCEWithLogitsLoss)
+PELLUCID_LOSS(SoftMarginLoss)
+PELLUCID_LOSS(PoissonNLLLoss)
+PELLUCID_LOSS(MultiMarginLoss)
+PELLUCID_LOSS(MultiLabelMarginLoss)
+PELLUCID_LOSS(HingeEmbeddingLoss)
+#undef PELLUCID_LOSS
+#undef PELLUCID_MODULE_OF
 #undef PELLUCID_LAYER
 #undef PELLUCID_LAYER_OF
 #undef PELLUCID_LAYER_OF_2

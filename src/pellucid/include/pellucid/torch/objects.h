@@ -42,7 +42,7 @@ class handle {
   }
   template <class T>
   T cast() const {
-    return at::detail::Convert<std::decay_t<T>>::from(object_);
+    return at::detail::Value<std::decay_t<T>>::from(object_);
   }
   template <class... Arguments>
   object operator()(Arguments&&... arguments) const;
@@ -90,7 +90,7 @@ T reinterpret_borrow(handle given) {
 template <class T>
 object cast(const T& value) {
   using Given = std::conditional_t<std::is_array_v<T>, const char*, std::decay_t<T>>;
-  return object::steal(at::detail::Convert<Given>::to(value));
+  return object::steal(at::detail::Value<Given>::to(value));
 }
 
 // An attribute or an item, read where an object is needed, written by assignment.
@@ -330,7 +330,7 @@ struct Convert<T, std::enable_if_t<std::is_base_of_v<pybind11::handle, T>>> {
     if constexpr (std::is_same_v<T, pybind11::handle>) return given;
     else if constexpr (std::is_same_v<T, pybind11::object>) return pybind11::object::borrow(given);
     else {
-      if (!T::fits(given)) {
+      if (!fits<T>(given, 0)) {
         PyErr_Format(PyExc_TypeError, "an argument is a %s", Py_TYPE(given)->tp_name);
         throw PythonError();
       }
@@ -338,6 +338,17 @@ struct Convert<T, std::enable_if_t<std::is_base_of_v<pybind11::handle, T>>> {
     }
   }
   static PyObject* to(const T& value) { return Py_XNewRef(value.ptr()); }
+
+ private:
+  // A class may accept what it converts (array_t).
+  template <class Kind>
+  static auto fits(PyObject* given, int) -> decltype(Kind::accepts(given)) {
+    return Exact::is_on() ? Kind::fits(given) : Kind::accepts(given);
+  }
+  template <class Kind>
+  static bool fits(PyObject* given, long) {
+    return Kind::fits(given);
+  }
 };
 template <>
 struct Convert<pybind11::Accessor> {

@@ -36,11 +36,11 @@ inline void save(const at::IValue& value, const std::string& path) {
   TORCH_CHECK(out, "torch::save: the file ", path, " cannot be written");
   save(value, out);
 }
-template <class T>
+template <class T, std::enable_if_t<std::is_convertible_v<T, at::IValue>, int> = 0>
 void load(T& value, std::istream& in) {
   value = pickle_load({std::istreambuf_iterator<char>(in), {}}).to<T>();
 }
-template <class T>
+template <class T, std::enable_if_t<std::is_convertible_v<T, at::IValue>, int> = 0>
 void load(T& value, const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   TORCH_CHECK(in, "torch::load: the file ", path, " cannot be read");

@@ -3,111 +3,11 @@
 // The methods and functions are generated from the op table (pellucid_methods.h, pellucid_functions.h).
 #pragma once
 
-#include <mutex>
-
+#include "pellucid/torch/accessors.h"
 #include "pellucid/torch/calls.h"
+#include "pellucid/torch/generator.h"
 
 namespace at {
-
-template <class T>
-struct DefaultPtrTraits {
-  using PtrType = T*;
-};
-template <class T>
-struct RestrictPtrTraits {
-  using PtrType = T* __restrict__;
-};
-
-// The elements of a tensor that outlives it.
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
-class TensorAccessor {
- public:
-  using PtrType = typename Traits<T>::PtrType;
-  TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
-      : data_(data), sizes_(sizes), strides_(strides) {}
-  Index size(Index dim) const { return sizes_[dim]; }
-  Index stride(Index dim) const { return strides_[dim]; }
-  ArrayRef<Index> sizes() const { return {sizes_, N}; }
-  ArrayRef<Index> strides() const { return {strides_, N}; }
-  PtrType data() const { return data_; }
-  decltype(auto) operator[](Index k) const {
-    if constexpr (N == 1) return static_cast<T&>(data_[k * strides_[0]]);
-    else return TensorAccessor<T, N - 1, Traits, Index>(data_ + k * strides_[0], sizes_ + 1, strides_ + 1);
-  }
-
- private:
-  PtrType data_;
-  const Index *sizes_, *strides_;
-};
-
-// The same with sizes of its own and indices of type `Index`, to be passed by value.
-template <class T, size_t N, template <class> class Traits, class Index>
-class GenericPackedTensorAccessor {
- public:
-  using PtrType = typename Traits<T>::PtrType;
-  GenericPackedTensorAccessor(PtrType data, IntArrayRef sizes, IntArrayRef strides) : data_(data) {
-    for (size_t d = 0; d < N; ++d)
-      sizes_[d] = static_cast<Index>(sizes[d]), strides_[d] = static_cast<Index>(strides[d]);
-  }
-  Index size(Index dim) const { return sizes_[dim]; }
-  Index stride(Index dim) const { return strides_[dim]; }
-  PtrType data() const { return data_; }
-  decltype(auto) operator[](Index k) const { return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[k]; }
-
- private:
-  PtrType data_;
-  Index sizes_[N], strides_[N];
-};
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
-
-// A counted reference to a generator of random numbers.
-class Generator {
- public:
-  Generator() = default;
-  static Generator adopt(GeneratorHandle* handle) {
-    Generator made;
-    made.handle_ = handle;
-    if (handle) made.slot_ = std::make_shared<Slot>();
-    return made;
-  }
-  Generator(const Generator& other) : handle_(other.handle_), slot_(other.slot_) {
-    if (handle_) detail::table().count_generator(handle_, true);
-  }
-  Generator(Generator&& other) noexcept
-      : handle_(std::exchange(other.handle_, nullptr)), slot_(std::move(other.slot_)) {}
-  Generator& operator=(Generator other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(slot_, other.slot_);
-    return *this;
-  }
-  ~Generator() {
-    if (handle_) detail::table().count_generator(handle_, false);
-  }
-  GeneratorHandle* handle() const { return handle_; }
-  bool defined() const { return handle_ != nullptr; }
-  uint64_t current_seed() const { return detail::table().generator_seed(handle_, nullptr); }
-  void set_current_seed(uint64_t seed) { detail::table().generator_seed(handle_, &seed); }
-  Device device() const { return kCPU; }
-  std::mutex& mutex() const { return *static_cast<std::mutex*>(detail::table().generator_mutex(handle_)); }
-  // The class of PyTorch's over it (random.h), which lives as long as this reference or a copy of it.
-  template <class Implementation>
-  Implementation* get() const {
-    const std::lock_guard<std::mutex> lock(slot_->mutex);
-    if (!slot_->implementation) slot_->implementation = std::make_shared<Implementation>(handle_, mutex());
-    return static_cast<Implementation*>(slot_->implementation.get());
-  }
-
- private:
-  GeneratorHandle* handle_ = nullptr;
-  struct Slot {
-    std::mutex mutex;
-    std::shared_ptr<void> implementation;
-  };
-  std::shared_ptr<Slot> slot_;  // of all copies
-};
 
 namespace indexing {
 class TensorIndex;

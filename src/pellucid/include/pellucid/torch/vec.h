@@ -308,13 +308,21 @@ inline auto convert_float_half(const Vectorized<float>& a, const Vectorized<floa
 
 // -------------------------------------------------------------------------------------- over memory
 
-// to[k] = function(from[k]...) by vectors; the last one may be partly filled.
+// to[k] = function(from[k]...) by vectors; the last one may be partly filled. Functions of halves get vectors of floats
+// unless they take halves alone.
 template <class T, class Function, class... From>
 void map_all(const Function& function, T* to, int64_t count, const From*... from) {
   constexpr int64_t size = Vectorized<T>::size();
+  const auto apply = [&](const auto&... given) {
+    if constexpr (!std::is_same_v<opmath<T>, T> &&
+                  std::is_invocable_v<Function, decltype(static_cast<void>(given), Vectorized<float>())...>)
+      return convert_from_float<T>(function(convert_to_float(given).first...),
+                                   function(convert_to_float(given).second...));
+    else return function(given...);
+  };
   for (int64_t k = 0; k < count; k += size) {
     const int64_t lanes = std::min(size, count - k);
-    function(Vectorized<T>::loadu(from + k, lanes)...).store(to + k, lanes);
+    apply(Vectorized<T>::loadu(from + k, lanes)...).store(to + k, lanes);
   }
 }
 template <class T, class Function>
