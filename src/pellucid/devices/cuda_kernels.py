@@ -214,12 +214,10 @@ class CudaKernel:
         arguments = list(args or ())
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
         if shared_mem >= _SHARED_BYTES and shared_mem > self._shared_bytes:
-            known = self._shared_bytes
-            how = f"only {known} bytes configured" if known else "not configured"
+            allowed = max(self._shared_bytes, _SHARED_BYTES - 1)
             raise RuntimeError(
-                f"Kernel requires {shared_mem} bytes of shared memory (>= 48KB), but "
-                f"{how}. Call kernel.set_shared_memory_config(shared_mem) after "
-                "compilation and before launching the kernel."
+                f"{self.__name__}: shared_mem={shared_mem}, and {allowed} bytes are "
+                f"allowed.\nCall set_shared_memory_config({shared_mem}) once, first"
             )
         size = Grid.of(grid, block, shared_mem)
         is_on_gpu = _is_on_gpu(tensors)
@@ -242,9 +240,8 @@ class CudaKernel:
             most = facts.shared_memory_per_block_optin
             if shared_mem_bytes > most:
                 raise RuntimeError(
-                    f"Requested shared memory ({shared_mem_bytes} bytes) exceeds "
-                    f"device limit ({most} bytes). Consider reducing block size or "
-                    "shared memory usage."
+                    f"{self.__name__}: a block of this GPU has {most} bytes of shared "
+                    f"memory at most, not {shared_mem_bytes}"
                 )
             self._on_gpu.allow_shared(shared_mem_bytes)
         self._shared_bytes = shared_mem_bytes
@@ -264,8 +261,8 @@ def _is_on_gpu(tensors: Sequence[torch.Tensor]) -> bool:
         is_pinned = has_gpu and tensor.is_cpu and tensor.is_pinned()
         if not tensor.is_cuda and not is_pinned:
             raise ValueError(
-                "All tensor arguments must be CUDA tensors or pinned CPU tensors, or "
-                f"all on the emulator; one is on {tensor.device}"
+                "a kernel takes tensors of a GPU and pinned ones of the CPU, or of the "
+                f"emulator alone, not one of {tensor.device}"
             )
     return True
 

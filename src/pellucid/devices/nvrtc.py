@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pellucid.devices.grids import find_library
+from pellucid.utils._cpp.build import first_errors
 from pellucid.utils._cpp.cuda import chosen, include_folder
 
 # The parameters of the kernel, as bytes of a table in the PTX (signature.h).
@@ -130,8 +131,8 @@ def compile_source(
         try:
             program.call("nvrtcCompileProgram", len(words), given)
         except RuntimeError as error:
-            log = program.text("Log").strip() or str(error)
-            raise RuntimeError(f"Kernel compilation failed:\n{log}") from None
+            log = first_errors(program.text("Log")) or str(error)
+            raise RuntimeError(f"NVRTC refuses the kernel:\n{log}") from None
         symbol = ctypes.c_char_p()
         program.call("nvrtcGetLoweredName", name.encode(), ctypes.byref(symbol))
         ptx = program.text("PTX")

@@ -80,7 +80,7 @@ def _run(words: list[str]) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = build.first_errors(done.stderr)
-        raise RuntimeError(f"Kernel compilation failed:\n{errors}")
+        raise RuntimeError(f"the C++ compiler refuses the kernel:\n{errors}")
 
 
 def compiled_object(
