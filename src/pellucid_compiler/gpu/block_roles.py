@@ -17,7 +17,7 @@ that do not fit are refused, and their members run one by one. Read next:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid_compiler.codegen.kernel import (
     Block,
@@ -249,8 +249,7 @@ class Roles:
         if top is not None and self.ready(made.other) > top.sweep:
             top = None
         sweep = max(self.ready(made.tile), self.ready(made.other))
-        facts = made.result, made.tile, made.other, made.along, made.summed, made.dtype
-        return Product(*facts, top.sweep if top else sweep, top)
+        return replace(made, sweep=top.sweep if top else sweep, top=top)
 
     # ------------------------------------------------------------------ online
 
@@ -296,10 +295,10 @@ class Roles:
             raise NotImplementedError("a block without scores")
         for product in (*self.scores.values(), *self.gradients.values()):
             for value in (product.tile, product.other):
-                _require_elements(self, value, product.along)
+                _require_elements(self, value)
 
 
-def _require_elements(roles: Roles, value: int, along: int) -> None:
+def _require_elements(roles: Roles, value: int) -> None:
     """A factor must be computable at any place: not from averages or gradients."""
     if value in roles.averages or value in roles.gradients:
         raise NotImplementedError("a block with products of its own averages")
@@ -307,7 +306,7 @@ def _require_elements(roles: Roles, value: int, along: int) -> None:
         member, body = roles.bodies[value]
         for leaf in walk(body):
             if leaf.op == "load":
-                _require_elements(roles, roles.source(member, leaf), along)
+                _require_elements(roles, roles.source(member, leaf))
 
 
 def _is_finite_part(e: Expr, name: str) -> bool:

@@ -125,7 +125,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Block:
+class Origin:
     """What a tile is loaded from: the factor's address in its batch, the first line and
     place, and the part of the table of places."""
 
@@ -159,10 +159,10 @@ class Loader:
         )
         self.is_along = self._has_neighbours(places)
         self.wide_along, self.wide_across = (
-            self._takes_chunks(axes, other) if self.is_raw and fits else None
-            for axes, other, fits in (
-                (places, lines, not self.along.place_major),
-                (lines, places, self.across.place_major),
+            self._takes_chunks(axes) if self.is_raw and fits else None
+            for axes, fits in (
+                (places, not self.along.place_major),
+                (lines, self.across.place_major),
             )
         )
 
@@ -171,7 +171,7 @@ class Loader:
         """Of a tile in shared memory."""
         return max(self.along.num_bytes, self.across.num_bytes)
 
-    def load(self, block: Block, stage: Value) -> None:
+    def load(self, origin: Origin, stage: Value) -> None:
         """Begins to load a tile to ``stage``; elements beyond the factor are zeros."""
 
         def way(
@@ -180,10 +180,12 @@ class Loader:
             others: Callable[..., None],
         ) -> None:
             if is_wide is None:
-                others(block, stage)
+                others(origin, stage)
             else:
                 self.function.branch(
-                    is_wide, lambda: chunks(block, stage), lambda: others(block, stage)
+                    is_wide,
+                    lambda: chunks(origin, stage),
+                    lambda: others(origin, stage),
                 )
 
         self.function.branch(
@@ -204,7 +206,7 @@ class Loader:
     def _item(self) -> int:
         return memory_type(self.g.memory[self.operand]).element_bytes
 
-    def _takes_chunks(self, along: Places, other: Places) -> Value:
+    def _takes_chunks(self, along: Places) -> Value:
         """Whether chunks along these axes are dense and aligned in memory."""
         g, f, item = self.g, self.function, self._item()
         strides = [along.stride(self.operand, axis) for axis in along.axes]
@@ -228,7 +230,12 @@ class Loader:
     # ------------------------------------------------------------------ ways to load
 
     def _copy_chunks(
-        self, block: Block, stage: Value, layout: Layout, length: int, lines_first: bool
+        self,
+        origin: Origin,
+        stage: Value,
+        layout: Layout,
+        length: int,
+        lines_first: bool,
     ) -> None:
         """Chunks along the axis that has ``length`` elements in the tile."""
         f, item = self.function, layout.item
@@ -243,8 +250,8 @@ class Loader:
         def one(first: Value, _: list[Value]) -> None:
             outer = own + first
             line, place = (inner, outer) if lines_first else (outer, inner)
-            left_lines = self.num_lines - block.line - line
-            left_places = self.num_places - block.place - place
+            left_lines = self.num_lines - origin.line - line
+            left_places = self.num_places - origin.place - place
             left, other = (
                 (left_lines, left_places) if lines_first else (left_places, left_lines)
             )
@@ -252,29 +259,29 @@ class Loader:
             used = f.select(other > 0, used, 0)
             f.copy_async(
                 f.offset(stage, layout.offset(line, place)),
-                self._address(block, line, place, used > 0),
+                self._address(origin, line, place, used > 0),
                 CHUNK,
                 used,
             )
 
         f.loop(0, rows, rows_at_once, [], one, at_least_once=True, rolled=True)
 
-    def _chunks_along(self, block: Block, stage: Value) -> None:
-        self._copy_chunks(block, stage, self.along, self.along.depth, False)
+    def _chunks_along(self, origin: Origin, stage: Value) -> None:
+        self._copy_chunks(origin, stage, self.along, self.along.depth, False)
 
-    def _chunks_across(self, block: Block, stage: Value) -> None:
-        self._copy_chunks(block, stage, self.across, self.across.lines, True)
+    def _chunks_across(self, origin: Origin, stage: Value) -> None:
+        self._copy_chunks(origin, stage, self.across, self.across.lines, True)
 
-    def _along(self, block: Block, stage: Value) -> None:
+    def _along(self, origin: Origin, stage: Value) -> None:
         """Neighbouring threads take neighbouring places."""
-        self._copy_elements(block, stage, self.along, lines_first=False)
+        self._copy_elements(origin, stage, self.along, lines_first=False)
 
-    def _across(self, block: Block, stage: Value) -> None:
+    def _across(self, origin: Origin, stage: Value) -> None:
         """Neighbouring threads take neighbouring lines."""
-        self._copy_elements(block, stage, self.across, lines_first=True)
+        self._copy_elements(origin, stage, self.across, lines_first=True)
 
     def _copy_elements(
-        self, block: Block, stage: Value, layout: Layout, *, lines_first: bool
+        self, origin: Origin, stage: Value, layout: Layout, *, lines_first: bool
     ) -> None:
         f, thread = self.function, self.function.thread()
         length = layout.lines if lines_first else layout.depth
@@ -286,7 +293,7 @@ class Loader:
         def some(first: Value, _: list[Value]) -> None:
             points = [outer + first + k * at_once for k in range(count)]
             self._copy_points(
-                block,
+                origin,
                 stage,
                 layout,
                 [(inner, p) if lines_first else (p, inner) for p in points],
@@ -296,7 +303,7 @@ class Loader:
 
     def _copy_points(
         self,
-        block: Block,
+        origin: Origin,
         stage: Value,
         layout: Layout,
         points: Sequence[tuple[Value, Value]],
@@ -305,10 +312,10 @@ class Loader:
         f = self.function
         found = []
         for line, place in points:
-            inside = (block.line + line < self.num_lines) & (
-                block.place + place < self.num_places
+            inside = (origin.line + line < self.num_lines) & (
+                origin.place + place < self.num_places
             )
-            source = self._address(block, line, place, inside)
+            source = self._address(origin, line, place, inside)
             to = f.offset(stage, layout.offset(line, place))
             if self.is_raw and layout.item >= 4:
                 used = f.select(inside, f.integer(layout.item), 0)
@@ -318,12 +325,14 @@ class Loader:
         for value, inside, to in found:
             f.write_shared(f.select(inside, value, 0), to)
 
-    def _address(self, block: Block, line: Value, place: Value, inside: Value) -> Value:
+    def _address(
+        self, origin: Origin, line: Value, place: Value, inside: Value
+    ) -> Value:
         """Of an element, or of the factor's first one if it is not ``inside``."""
         f, k = self.function, self.operand
-        far = self.lines.read(k, block.line, line, f.integer(0))
-        far = far + self.places.read(k, block.place, place, block.part)
-        return f.select(inside, f.offset(block.start, far), block.start)
+        far = self.lines.read(k, origin.line, line, f.integer(0))
+        far = far + self.places.read(k, origin.place, place, origin.part)
+        return f.select(inside, f.offset(origin.start, far), origin.start)
 
     def _loaded(self, source: Value) -> Value:
         """An element as shared memory has it."""

@@ -16,7 +16,7 @@ from pellucid_compiler.codegen.formats import convert, register_type
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.gpu.builder import MATRIX_SUMS, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.gpu.product_loader import Block, Loader, Places
+from pellucid_compiler.gpu.product_loader import Loader, Origin, Places
 from pellucid_compiler.gpu.product_tiles import FmaTile, MatrixTile
 
 _TOGETHER = 2  # blocks of a multiprocessor: one computes while the other waits
@@ -117,7 +117,7 @@ class _Product:
                 for loader, start, line, stage in zip(
                     self.loaders, starts, (row, column), stages(part), strict=True
                 ):
-                    loader.load(Block(start, line, first, part), stage)
+                    loader.load(Origin(start, line, first, part), stage)
                 self.places.write(first + tile.depth, part ^ 1)
 
             def add() -> list[Value]:
