@@ -225,7 +225,7 @@ except RuntimeError as error:
     )
     assert output.splitlines() == [
         *("True", "True []"),
-        "Called CUDAGraph::replay without a preceding capture.",
+        "CUDAGraph.replay(): nothing is captured yet; capture first",
     ]
 
 

@@ -55,7 +55,7 @@ print(raised(graph.replay))
         "64.0 2.0 3.0 True",
         "92.0 2.0 4.0 True",
         "True RuntimeError this graph has been captured; reset() it first",
-        "RuntimeError Called Graph::replay without a preceding capture.",
+        "RuntimeError Graph.replay(): nothing is captured yet; capture first",
     ]
 
 
