@@ -44,6 +44,16 @@ PyObject* overloads(PyObject*, PyObject* name_object) {
   });
 }
 
+// _overload("add.Tensor"), or "mine::f" of the overload without a name.
+PyObject* overload(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const std::string name = text_of(name_object, "the overload's name");
+    const OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::Attribute, "there is no op overload %s", name.c_str());
+    return new_reference(overload_object(*op));
+  });
+}
+
 // ------------------------------------------------------------------------------ dispatch traces
 
 struct Step {
@@ -153,6 +163,7 @@ PyObject* list_seen_ops(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
+    {"_overload", overload, METH_O, "_overload(full_name): the callable of one overload; AttributeError for an unknown one."},
     {"_overloads", overloads, METH_O, "_overloads(name): the callables of an op's overloads, by overload name."},
     {"_seen_ops", list_seen_ops, METH_NOARGS,
      "_seen_ops(): what dispatch modes see in place of ops and of their gradients, by op."},

@@ -59,8 +59,7 @@ class CustomOpDef:
 
     @property
     def _opoverload(self) -> Any:
-        namespace = getattr(pellucid.ops, self._namespace)
-        return getattr(namespace, self._name).default
+        return _C._overload(self._qualname)
 
     # ----------------------------------------------------------------- what a call runs
 

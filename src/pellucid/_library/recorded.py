@@ -39,8 +39,7 @@ class Recorded:
 
     def op(self) -> Any:
         """The overload."""
-        name, _, overload = self.qualname.partition(".")
-        return _C._overloads(name)[overload or "default"]
+        return _C._overload(self.qualname)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """A call whose gradient is requested."""

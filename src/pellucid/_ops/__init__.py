@@ -134,8 +134,7 @@ class OpOverload(_C._OpOverloadBase):
 
 def _named_overload(full_name: str) -> Any:
     """An overload by its full name; what pickles call."""
-    name, _, overload = full_name.partition(".")
-    return _C._overloads(name)[overload or "default"]
+    return _C._overload(full_name)
 
 
 @documented_by_declarations

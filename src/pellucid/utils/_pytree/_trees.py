@@ -185,7 +185,18 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> PyTree:
 
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Any]:
     """The leaves from left to right."""
-    return tree_flatten(tree, is_leaf)[0]
+    leaves: list[Any] = []
+    _leaves_into(tree, leaves, is_leaf)
+    return leaves
+
+
+def _leaves_into(tree: PyTree, leaves: list[Any], is_leaf: IsLeaf | None) -> None:
+    node = node_of(tree)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return
+    for child in node.flatten_fn(tree)[0]:
+        _leaves_into(child, leaves, is_leaf)
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf | None = None) -> Iterable[Any]:
