@@ -23,7 +23,7 @@ constexpr int kCount = kUserTypes + 1;
 std::atomic<Backend*> backends[kCount];              // never destroyed: storages release memory until the process ends
 std::atomic<FoundBackend (*)()> find_cuda{nullptr};  // null once its backend is installed
 std::atomic<uint64_t> device_seed{Generator::kDefaultSeed};  // of generators to come
-std::string* cuda_reason;                            // why there is none; set under `adding`
+std::string* cuda_reason;                                    // why there is none; set under `adding`
 constinit thread_local int8_t current[kCount] = {};
 using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
 thread_local std::unique_ptr<Streams>

@@ -24,10 +24,10 @@ class Generator : public RefCounted {
   virtual void manual_seed(uint64_t seed) = 0;
   virtual uint64_t initial_seed() const = 0;
   virtual size_t state_bytes() const = 0;
-  virtual void get_state(std::span<uint8_t> bytes) const = 0;        // of `state_bytes`
-  virtual void set_state(std::span<const uint8_t> bytes) = 0;        // raises on a wrong size or an impossible state
-  virtual Ref<Generator> clone() const = 0;                          // with the same state
-  uint64_t seed();  // a new seed from the system's entropy
+  virtual void get_state(std::span<uint8_t> bytes) const = 0;  // of `state_bytes`
+  virtual void set_state(std::span<const uint8_t> bytes) = 0;  // raises on a wrong size or an impossible state
+  virtual Ref<Generator> clone() const = 0;                    // with the same state
+  uint64_t seed();                                             // a new seed from the system's entropy
 
   const Device device;
 

@@ -34,7 +34,8 @@ PhiloxBlock philox(uint64_t key, uint64_t counter_low, uint64_t counter_high) {
   return words;
 }
 
-PhiloxGenerator::PhiloxGenerator(Device device, uint64_t seed) : Generator(device), state_(Ref<State>::adopt(new State)) {
+PhiloxGenerator::PhiloxGenerator(Device device, uint64_t seed)
+    : Generator(device), state_(Ref<State>::adopt(new State)) {
   state_->position = {seed, 0};
 }
 

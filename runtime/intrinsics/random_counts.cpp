@@ -165,11 +165,13 @@ void replace_each(const char* op, TensorImpl& given, Generator& generator, Draw&
 }  // namespace
 
 void fill_gamma(TensorImpl& shapes, Generator& generator) {
-  replace_each<1>("pellucid::_draw_gamma_", shapes, generator, [](auto& stream, const double* given) { return draw_gamma(stream, given[0]); });
+  replace_each<1>("pellucid::_draw_gamma_", shapes, generator,
+                  [](auto& stream, const double* given) { return draw_gamma(stream, given[0]); });
 }
 
 void fill_poisson(TensorImpl& rates, Generator& generator) {
-  replace_each<1>("pellucid::_draw_poisson_", rates, generator, [](auto& stream, const double* given) { return draw_poisson(stream, given[0]); });
+  replace_each<1>("pellucid::_draw_poisson_", rates, generator,
+                  [](auto& stream, const double* given) { return draw_poisson(stream, given[0]); });
 }
 
 void fill_binomial(TensorImpl& pairs, Generator& generator) {

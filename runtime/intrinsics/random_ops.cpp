@@ -90,12 +90,14 @@ void random_from(OpCall& call, void*) {
 
 void random_to(OpCall& call, void*) {
   const Value* args = call.args;
-  fill_in_place(call, [&](TensorImpl& self) { fill_integers(self, generator_for(args[2], self.device), 0, args[1].integer); });
+  fill_in_place(
+      call, [&](TensorImpl& self) { fill_integers(self, generator_for(args[2], self.device), 0, args[1].integer); });
 }
 
 void bernoulli(OpCall& call, void*) {
   const Value* args = call.args;
-  fill_in_place(call, [&](TensorImpl& self) { fill_bernoulli(self, generator_for(args[2], self.device), args[1].as_double()); });
+  fill_in_place(
+      call, [&](TensorImpl& self) { fill_bernoulli(self, generator_for(args[2], self.device), args[1].as_double()); });
 }
 
 void draw_gamma(OpCall& call, void*) {

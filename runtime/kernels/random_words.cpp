@@ -28,7 +28,7 @@ struct Start {
 // What a graph draws from one generator.
 struct CapturedDraws {
   Ref<PhiloxGenerator::State> state;
-  Tensor key, offset;   // written by replays
+  Tensor key, offset;  // written by replays
   uint64_t words = 0;  // of each subsequence
 };
 using Draws = std::vector<CapturedDraws>;

@@ -278,9 +278,9 @@ class PythonBackend final : public Backend {
             device_name(device).c_str());
     const auto place = static_cast<unsigned long long>(address);
     const auto stream = static_cast<long long>(current_stream(device));
-    Object done =
-        Object::steal(can_.streams ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
-                               : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
+    Object done = Object::steal(
+        can_.streams ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
+                     : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
     returned(method, device, done.leak());
     own(PyObject_CallMethod(view.get(), "release", nullptr));
   }
@@ -301,8 +301,8 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
     PyObject* methods;
     int launches, streams, generators, policy, poison;
     Py_ssize_t alignment, padding, segment, color;
-    if (!PyArg_ParseTuple(args, "siOppp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams, &generators,
-                          &policy, &alignment, &padding, &segment, &poison, &color))
+    if (!PyArg_ParseTuple(args, "siOppp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams,
+                          &generators, &policy, &alignment, &padding, &segment, &poison, &color))
       return nullptr;
     const PoolOptions pool{static_cast<PoolPolicy>(policy),
                            static_cast<size_t>(alignment),
@@ -311,8 +311,7 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
                            poison != 0,
                            static_cast<size_t>(color)};
     auto backend = std::make_unique<PythonBackend>(
-        Object::borrow(methods), name, count,
-        PythonBackend::Abilities{launches != 0, streams != 0, generators != 0});
+        Object::borrow(methods), name, count, PythonBackend::Abilities{launches != 0, streams != 0, generators != 0});
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });

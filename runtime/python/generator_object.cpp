@@ -112,8 +112,7 @@ PhiloxGenerator& device_generator_of(PyObject* object, const char* function, Err
 
 PyObject* get_offset(PyObject* self, PyObject*) {
   return guarded([&] {
-    return PyLong_FromUnsignedLongLong(
-        device_generator_of(self, "get_offset", ErrorKind::Runtime).position().offset);
+    return PyLong_FromUnsignedLongLong(device_generator_of(self, "get_offset", ErrorKind::Runtime).position().offset);
   });
 }
 

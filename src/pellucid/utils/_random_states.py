@@ -38,7 +38,7 @@ def _tensors_on_devices(args: Any) -> list[Tensor]:
 
 
 def _device_type_of(tensors: Sequence[Tensor]) -> str:
-    """The type of their devices; with several, CUDA's or the first one, and a warning."""
+    """The type of their devices; of several CUDA's or the first, with a warning."""
     types = list(dict.fromkeys(t.device.type for t in tensors))
     if not types:
         return DefaultDeviceType.get_device_type()

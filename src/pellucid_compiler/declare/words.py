@@ -59,7 +59,9 @@ def philox(key: Expr, counter: tuple[Expr, Expr]) -> tuple[Expr, ...]:
     for number in range(_ROUNDS):
         if number:
             steps = zip(keys, _KEY_STEPS, strict=True)
-            keys = [make("bitand", k + const(step, "int64"), _WORD) for k, step in steps]
+            keys = [
+                make("bitand", k + const(step, "int64"), _WORD) for k, step in steps
+            ]
         high_1, low_1 = _halves(first * const(_MULTIPLIERS[0], "int64"))
         high_3, low_3 = _halves(third * const(_MULTIPLIERS[1], "int64"))
         mixed = [make("bitxor", make("bitxor", high_3, second), keys[0])]
