@@ -22,7 +22,8 @@ constexpr int kCount = kUserTypes + 1;
 
 std::atomic<Backend*> backends[kCount];              // never destroyed: storages release memory until the process ends
 std::atomic<FoundBackend (*)()> find_cuda{nullptr};  // null once its backend is installed
-std::string* cuda_reason;                            // why there is none; set under `adding`
+std::atomic<uint64_t> device_seed{Generator::kDefaultSeed};  // of generators to come
+std::string* cuda_reason;                                    // why there is none; set under `adding`
 constinit thread_local int8_t current[kCount] = {};
 using Streams = std::array<std::array<int32_t, INT8_MAX + 1>, kCount>;
 thread_local std::unique_ptr<Streams>
@@ -34,6 +35,10 @@ bool has_slot(DeviceType type) { return type == DeviceType::CUDA || is_user_devi
 Backend* install(DeviceType type, std::unique_ptr<Backend> backend, const PoolOptions& pool) {
   backend->type = type;
   backend->pool = new DevicePool(*backend, pool);
+  const int generators = backend->has_generators() ? backend->device_count() : 0;
+  for (int index = 0; index < generators; ++index)
+    backend->generators.push_back(
+        Ref<PhiloxGenerator>::adopt(new PhiloxGenerator({type, static_cast<int8_t>(index)}, device_seed)));
   Backend* const installed = backend.release();
   backends[slot_of(type)].store(installed, std::memory_order_release);
   return installed;
@@ -134,6 +139,20 @@ void set_current_stream(Device device, int64_t stream) {
   if (!streams) streams = std::make_unique<Streams>();
   (*streams)[static_cast<size_t>(slot_of(device.type))][static_cast<size_t>(device.index)] =
       static_cast<int32_t>(stream);
+}
+
+Generator& default_generator(Device device) {
+  Backend* const backend = find_backend(device.type);
+  if (!backend || backend->generators.empty()) return default_generator();
+  return *backend->generators[static_cast<size_t>(with_index(device).index)];
+}
+
+void seed_device_generators(uint64_t seed) {
+  const std::lock_guard lock(adding);
+  device_seed = seed;
+  for (const std::atomic<Backend*>& backend : backends)
+    if (Backend* const known = backend.load(std::memory_order_acquire))
+      for (const Ref<PhiloxGenerator>& generator : known->generators) generator->manual_seed(seed);
 }
 
 Key key_of_device(DeviceType type) {

@@ -13,8 +13,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/keys.h"
+#include "core/philox_generator.h"
 #include "core/storage.h"
 
 namespace pellucid {
@@ -86,6 +88,9 @@ class Backend {
   virtual void replay(Device, uint64_t /*graph*/, int64_t /*stream*/) {}
   virtual void drop_graph(Device, uint64_t /*graph*/) noexcept {}
 
+  // Whether the devices have random generators of their own, else they draw from the CPU's.
+  virtual bool has_generators() const { return false; }
+
   // Called for every step that runs on the CPU instead of the device.
   virtual void note_fallback(const std::string& /*op*/, const char* /*kernel*/) {}
 
@@ -93,6 +98,7 @@ class Backend {
   std::atomic<FallbackPolicy> policy{FallbackPolicy::Allow};
   std::atomic<uint64_t> launches{0}, fallbacks{0};  // number of steps launched, and run on the CPU
   DevicePool* pool = nullptr;                       // set when the backend is added; lives as long as the backend
+  std::vector<Ref<PhiloxGenerator>> generators;     // the default ones, set when the backend is added; empty: none
 };
 
 // Makes `name` a device type served by `backend` for the life of the process. The type is the one already named so,

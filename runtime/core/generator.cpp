@@ -9,7 +9,9 @@
 #include <cstring>
 #include <memory>
 
+#include "core/device_names.h"
 #include "core/error.h"
+#include "core/value.h"
 #include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
@@ -37,19 +39,23 @@ struct StateBytes {
   int32_t left;
   int32_t seeded;
   uint64_t next;
-  uint64_t words[Generator::kWords];
+  uint64_t words[HostGenerator::kWords];
   double normal_x, normal_y, normal_rho;
   int32_t normal_is_valid;
   int32_t padding;
   float next_float_normal;
   bool next_float_normal_is_valid;
 };
-static_assert(sizeof(StateBytes) == Generator::kStateBytes);
+static_assert(sizeof(StateBytes) == HostGenerator::kStateBytes);
 
 }  // namespace
 
-void Generator::manual_seed(uint64_t seed) {
+void HostGenerator::manual_seed(uint64_t seed) {
   std::lock_guard lock(mutex);
+  reset(seed);
+}
+
+void HostGenerator::reset(uint64_t seed) {
   initial_seed_ = seed;
   words_[0] = static_cast<uint32_t>(seed);
   for (uint32_t i = 1; i < kWords; ++i) words_[i] = 1812433253u * (words_[i - 1] ^ words_[i - 1] >> 30) + i;
@@ -67,14 +73,14 @@ uint64_t Generator::seed() {
   return fresh;
 }
 
-uint64_t Generator::initial_seed() const {
+uint64_t HostGenerator::initial_seed() const {
   std::lock_guard lock(mutex);
   return initial_seed_;
 }
 
 // Word i depends on words i + 1 and i + 397, the last of which are already new ones. The loop is split where the
 // index wraps, so that the dependence distance of each part allows vectorisation.
-void Generator::refill() {
+void HostGenerator::refill() {
   constexpr int kOld = kWords - kShift;
   for (int i = 0; i < kOld; ++i) words_[i] = words_[i + kShift] ^ mix(words_[i], words_[i + 1]);
   for (int i = kOld; i < kWords - 1; ++i) words_[i] = words_[i - kOld] ^ mix(words_[i], words_[i + 1]);
@@ -83,12 +89,12 @@ void Generator::refill() {
   fresh_ = false;
 }
 
-uint32_t Generator::random32_locked() {
+uint32_t HostGenerator::random32_locked() {
   if (next_ == kWords) refill();
   return temper(words_[next_++]);
 }
 
-void Generator::fill_locked(std::span<uint32_t> words) {
+void HostGenerator::fill_locked(std::span<uint32_t> words) {
   while (!words.empty()) {
     if (next_ == kWords) refill();
     const size_t count = std::min(words.size(), static_cast<size_t>(kWords - next_));
@@ -99,7 +105,7 @@ void Generator::fill_locked(std::span<uint32_t> words) {
   }
 }
 
-double Generator::normal_locked(double mean, double std) {
+double HostGenerator::normal_locked(double mean, double std) {
   if (has_double_normal_) {
     has_double_normal_ = false;
     return double_normal_ * std + mean;
@@ -111,7 +117,7 @@ double Generator::normal_locked(double mean, double std) {
   return radius * std::cos(angle) * std + mean;
 }
 
-void Generator::get_state(std::span<uint8_t, kStateBytes> bytes) const {
+void HostGenerator::get_state(std::span<uint8_t> bytes) const {
   std::lock_guard lock(mutex);
   StateBytes state;
   std::memset(&state, 0, sizeof state);
@@ -127,7 +133,7 @@ void Generator::get_state(std::span<uint8_t, kStateBytes> bytes) const {
   std::memcpy(bytes.data(), &state, sizeof state);
 }
 
-void Generator::set_state(std::span<const uint8_t> bytes) {
+void HostGenerator::set_state(std::span<const uint8_t> bytes) {
   if (bytes.size() != kStateBytes)
     raise(ErrorKind::Runtime, "a generator state has %zu bytes; got %zu. Pass what get_state() returned", kStateBytes,
           bytes.size());
@@ -150,15 +156,43 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
   float_normal_ = state.next_float_normal;
 }
 
+Ref<Generator> HostGenerator::clone() const {
+  uint8_t state[kStateBytes];
+  get_state(state);
+  Ref<Generator> copy = Ref<Generator>::adopt(new HostGenerator);
+  copy->set_state(state);
+  return copy;
+}
+
 void destroy(Generator* generator) { delete generator; }
 
-Generator& default_generator() {
-  static constinit std::atomic<Generator*> made{nullptr};
-  if (Generator* known = made.load(std::memory_order_acquire)) [[likely]]
+HostGenerator& default_generator() {
+  static constinit std::atomic<HostGenerator*> made{nullptr};
+  if (HostGenerator* known = made.load(std::memory_order_acquire)) [[likely]]
     return *known;
-  auto fresh = std::make_unique<Generator>(Generator::kDefaultSeed, default_mutex);
-  Generator* first = nullptr;  // another thread may be faster
+  auto fresh = std::make_unique<HostGenerator>(Generator::kDefaultSeed, default_mutex);
+  HostGenerator* first = nullptr;  // another thread may be faster
   return *(made.compare_exchange_strong(first, fresh.get()) ? fresh.release() : first);
+}
+
+Generator& generator_for(const Value& argument, Device device) {
+  Generator& standard = default_generator(device);
+  if (argument.is_none() || !argument.object) return standard;
+  Generator& given = *static_cast<Generator*>(argument.object);
+  if (given.device.type != standard.device.type && device.type != DeviceType::Meta)
+    raise(ErrorKind::Runtime,
+          "expected a generator of the type '%s', from which %s draws, but got one of '%s'; make it by "
+          "torch.Generator(device='%s')",
+          device_type_name(standard.device.type).c_str(), device_type_name(device.type).c_str(),
+          device_type_name(given.device.type).c_str(), device_type_name(standard.device.type).c_str());
+  return given;
+}
+
+HostGenerator& as_host(Generator& generator) {
+  if (generator.device.type != DeviceType::CPU)
+    raise(ErrorKind::Runtime, "expected a generator of the CPU, but got one of %s",
+          device_name(generator.device).c_str());
+  return static_cast<HostGenerator&>(generator);
 }
 
 }  // namespace pellucid

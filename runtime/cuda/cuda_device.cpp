@@ -139,6 +139,7 @@ class Gpus final : public Backend {
   }
 
   bool has_pinned_memory() const override { return true; }
+  bool has_generators() const override { return true; }
 
   bool launches_kernels() const override { return true; }
   std::optional<int64_t> launch(const Launch& given) override;

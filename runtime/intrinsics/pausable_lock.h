@@ -12,7 +12,7 @@ namespace pellucid {
 // draw numbers.
 class PausableLock {
  public:
-  explicit PausableLock(Generator& generator) : lock_(generator.mutex) {}
+  explicit PausableLock(HostGenerator& generator) : lock_(generator.mutex) {}
 
   // Called after the loop's first `done` elements.
   void pause_after(int64_t done) {

@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "core/call_op.h"
 #include "core/complex_view.h"
@@ -43,6 +45,45 @@ int64_t largest_of(DType dtype) {
   raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
 }
 
+// On a device that has generators, fills the tensor by the op, a kernel over the words of such a generator
+// (catalogue/random.py); false for a generator of the CPU.
+bool fill_there(TensorImpl& tensor, Generator& generator, NamedOp op, std::initializer_list<Value> numbers) {
+  if (generator.device.type == DeviceType::CPU) return false;
+  if (tensor.numel == 0) return true;
+  const Tensor memory = make_view(tensor, tensor.shape(), tensor.stride(), tensor.offset, true);
+  if (memory->own_version) memory->own_version->release();  // the source has it, too
+  memory->own_version = new VersionCell;                    // the caller counts the write
+  memory->flags |= TensorImpl::kOwnVersion;
+  std::vector<Value> args{Value::of(memory.get())};
+  args.insert(args.end(), numbers);
+  Value drawn_from;
+  drawn_from.tag = Tag::Generator;
+  drawn_from.object = &generator;
+  args.push_back(drawn_from);
+  Value result;
+  OpCall call{&named_op(op), args.data(), &result, static_cast<uint8_t>(args.size()), {}};
+  dispatch(call);
+  Tensor::adopt(result.tensor);
+  return true;
+}
+
+// The greatest number of a dtype below a limit.
+double last_below(double limit, DType dtype) {
+  uint64_t bits = 0;
+  const auto convert_one = [&](DType to, void* result, DType from, const void* number) {
+    convert(to, static_cast<char*>(result), from, static_cast<const char*>(number), Run{{1, 1}, {0, 0}, {0, 0}});
+  };
+  convert_one(dtype, &bits, DType::Float64, &limit);
+  double rounded = 0;
+  convert_one(DType::Float64, &rounded, dtype, &bits);
+  if (rounded < limit) return rounded;
+  const uint64_t sign = uint64_t{1} << (8 * item_size(dtype) - 1);
+  if ((bits & ~sign) == 0) bits = sign | 1;  // the greatest below zero
+  else bits += bits & sign ? 1 : -1;
+  convert_one(DType::Float64, &rounded, dtype, &bits);
+  return rounded;
+}
+
 // Calls `fill(dense)` with a dense tensor in the memory order of `tensor`; if that is a different tensor, copies
 // the result back.
 template <class Fill>
@@ -57,7 +98,7 @@ void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
 
 // Writes `make(words)` to every element of a dense tensor; T is converted to the tensor's dtype.
 template <class T, int kWords, class Make>
-void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
+void fill_dense(TensorImpl& tensor, HostGenerator& generator, DType made_dtype, Make&& make) {
   std::array<uint32_t, kBlock * kWords> words;
   std::array<T, kBlock> made;
   char* out = tensor.host();
@@ -79,7 +120,7 @@ double uniform_double(const uint32_t* words) {
 }
 
 template <class Make>
-void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make) {
+void fill_words(TensorImpl& tensor, HostGenerator& generator, bool wide, Make&& make) {
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     if (wide)
       fill_dense<int64_t, 2>(dense, generator, DType::Int64,
@@ -88,6 +129,14 @@ void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make
       fill_dense<int64_t, 1>(dense, generator, DType::Int64,
                              [&](const uint32_t* words) { return make(uint64_t{words[0]}); });
   });
+}
+
+// `count`: of how many integers from `low` on; 0: of all 2**64. True where there is nothing left to fill.
+bool fill_integers_there(TensorImpl& tensor, Generator& generator, int64_t low, uint64_t count) {
+  if (tensor.device.type == DeviceType::Meta) return true;
+  const auto high = [](auto number) { return Value::of_int(static_cast<int64_t>(number >> 32)); };
+  const auto low_half = [](auto number) { return Value::of_int(static_cast<int64_t>(number & 0xFFFFFFFF)); };
+  return fill_there(tensor, generator, NamedOp::FillIntegers, {high(low), low_half(low), high(count), low_half(count)});
 }
 
 void require_floating(const TensorImpl& tensor, const char* function) {
@@ -121,7 +170,7 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
 
 // Piece by piece, uniforms first. For a remainder shorter than a block, the last 16 elements are drawn again.
 template <class T>
-void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
+void fill_normal_blocks(TensorImpl& tensor, HostGenerator& generator, double mean, double std) {
   constexpr int64_t kPiece = int64_t{1} << 16;
   const int64_t whole = tensor.numel / kNormals * kNormals, strides[] = {1};
   const auto fill_part = [&](int64_t first, int64_t count, bool normals) {
@@ -140,7 +189,7 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
 }
 
 // Halves are float32 normals rounded once; the remainder's first draw, which would be overwritten, is skipped.
-void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+void fill_half_normal(TensorImpl& tensor, HostGenerator& generator, double mean, double std) {
   const int64_t whole = tensor.numel / kNormals * kNormals;
   const Tensor wide = empty(tensor.shape(), DType::Float32);
   const auto fill_part = [&](int64_t first, int64_t count) {
@@ -159,17 +208,23 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
     return fill_uniform(*view_as_real(tensor, true), generator, from, to);
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
+  if (tensor.device.type == DeviceType::Meta) return;
+  const double last = from < to ? std::max(from, last_below(to, tensor.dtype)) : to;
+  if (fill_there(tensor, generator, NamedOp::FillUniform,
+                 {Value::of_float(from), Value::of_float(to), Value::of_float(last)}))
+    return;
+  HostGenerator& host = as_host(generator);
   // Fused multiply-add, as in PyTorch's own build: the resulting bits are part of the stream.
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     if (dense.dtype == DType::Float64) {
-      fill_dense<double, 2>(dense, generator, DType::Float64,
+      fill_dense<double, 2>(dense, host, DType::Float64,
                             [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
       return;
     }
     constexpr uint32_t kMask = (1u << 24) - 1;  // halves are rounded float32 uniforms
     const double width = static_cast<float>(to) - static_cast<float>(from);
     const double low = static_cast<float>(from);
-    fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
+    fill_dense<float, 1>(dense, host, DType::Float32, [=](const uint32_t* words) {
       return static_cast<float>(std::fma(static_cast<int32_t>(*words & kMask) * 0x1p-24, width, low));
     });
   });
@@ -186,18 +241,20 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
   require_floating(tensor, "normal_()");
   if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  if (fill_there(tensor, generator, NamedOp::FillNormal, {Value::of_float(mean), Value::of_float(std)})) return;
+  HostGenerator& host = as_host(generator);
   if (tensor.numel >= kNormals && tensor.is_contiguous()) {
-    if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, generator, mean, std);
-    if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, generator, mean, std);
-    return fill_half_normal(tensor, generator, mean, std);
+    if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, host, mean, std);
+    if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, host, mean, std);
+    return fill_half_normal(tensor, host, mean, std);
   }
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    PausableLock lock(generator);
+    PausableLock lock(host);
     char* out = dense.host();
     const int64_t item = static_cast<int64_t>(item_size(dense.dtype));
     for (int64_t i = 0; i < dense.numel; ++i) {
       lock.pause_after(i);
-      const double value = generator.normal_locked(mean, std);
+      const double value = host.normal_locked(mean, std);
       convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value),
               Run{{1, 1}, {0, 0}, {0, 0}});
     }
@@ -216,7 +273,8 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
           static_cast<long long>(from), static_cast<long long>(to ? *to - 1 : largest), type_word(tensor.dtype),
           static_cast<long long>(least), static_cast<long long>(largest));
   const uint64_t range = static_cast<uint64_t>(to ? *to - 1 : largest) - static_cast<uint64_t>(from) + 1;
-  fill_words(tensor, generator, range == 0 || range >= kWideRange, [=](uint64_t word) {
+  if (fill_integers_there(tensor, generator, from, range)) return;
+  fill_words(tensor, as_host(generator), range == 0 || range >= kWideRange, [=](uint64_t word) {
     return static_cast<int64_t>((range ? word % range : word) + static_cast<uint64_t>(from));
   });
 }
@@ -224,26 +282,36 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
 void fill_full_range(TensorImpl& tensor, Generator& generator) {
   const uint64_t count = static_cast<uint64_t>(largest_of(tensor.dtype)) + 1;
   const bool wide = tensor.dtype == DType::Int64 || tensor.dtype == DType::Float64;
-  fill_words(tensor, generator, wide, [=](uint64_t word) { return static_cast<int64_t>(word % count); });
+  if (fill_integers_there(tensor, generator, 0, count)) return;
+  fill_words(tensor, as_host(generator), wide, [=](uint64_t word) { return static_cast<int64_t>(word % count); });
 }
 
 void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p) {
   if (!(p >= 0 && p <= 1)) raise(ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  if (tensor.device.type == DeviceType::Meta) return;
+  if (fill_there(tensor, generator, NamedOp::FillBernoulli, {Value::of_float(p)})) return;
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    fill_dense<int64_t, 2>(dense, generator, DType::Int64,
+    fill_dense<int64_t, 2>(dense, as_host(generator), DType::Int64,
                            [=](const uint32_t* words) { return uniform_double(words) < p; });
   });
 }
 
 void fill_permutation(TensorImpl& tensor, Generator& generator) {
-  int64_t* values = tensor.host_as<int64_t>();
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
   const int64_t count = tensor.numel;
+  if (generator.device.type != DeviceType::CPU) {
+    const Tensor keys = empty(tensor.shape(), DType::Int64, tensor.device);
+    fill_integers_there(*keys, generator, 0, 0);
+    return copy_elements(tensor, *call_op(NamedOp::Argsort, {Value::of(keys.get())}));
+  }
+  HostGenerator& host = as_host(generator);
+  int64_t* values = tensor.host_as<int64_t>();
   const bool wide = static_cast<uint64_t>(count) >= std::numeric_limits<uint32_t>::max() / 20;
   std::iota(values, values + count, int64_t{0});
-  PausableLock lock(generator);
+  PausableLock lock(host);
   for (int64_t i = 0; i < count - 1; ++i) {
     lock.pause_after(i);
-    const uint64_t word = wide ? generator.random64_locked() : generator.random32_locked();
+    const uint64_t word = wide ? host.random64_locked() : host.random32_locked();
     std::swap(values[i], values[i + static_cast<int64_t>(word % static_cast<uint64_t>(count - i))]);
   }
 }

@@ -1,7 +1,8 @@
 // Fills tensors with random numbers, element by element as PyTorch's CPU generator produces them.
 //
 // Elements are drawn in memory order. The generator is locked during the whole fill, so that a seed gives the
-// same tensor whatever other threads draw. Used by random_ops.cpp.
+// same tensor whatever other threads draw. On a device that has generators, a kernel fills the tensor
+// (kernels/random_words.h). Used by random_ops.cpp.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,7 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
 void fill_full_range(TensorImpl& tensor, Generator& generator);
 // 1 with probability p, else 0.
 void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p);
-// A random permutation of 0 .. n-1 in a contiguous int64 tensor.
+// A random permutation of 0 .. n-1 in a contiguous int64 tensor; on such a device the order of random keys.
 void fill_permutation(TensorImpl& tensor, Generator& generator);
 
 // random_counts.cpp. These replace contiguous float64 parameters by the draws: gamma variates of the shapes,

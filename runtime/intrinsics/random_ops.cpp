@@ -1,6 +1,7 @@
 // Random draws in PyTorch's order: in place, and factories.
 #include <optional>
 
+#include "core/backend.h"
 #include "core/defaults.h"
 #include "core/error.h"
 #include "core/hooks.h"
@@ -12,10 +13,6 @@
 
 namespace pellucid::intrinsics {
 namespace {
-
-Generator& generator_of(const Value& value) {
-  return value.is_none() || !value.object ? default_generator() : *static_cast<Generator*>(value.object);
-}
 
 void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
 
@@ -35,7 +32,7 @@ struct Options {
 };
 Options options_of(const Value* options, DType dtype, Device device = {}) {
   if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
-  if (!options[2].is_none()) device = decode_device(options[2].integer);
+  if (!options[2].is_none()) device = with_index(decode_device(options[2].integer));
   return {dtype, device};
 }
 Tensor empty_with(std::span<const int64_t> sizes, const Options& options) {
@@ -58,8 +55,9 @@ bool takes_generator(const OpCall& call, size_t place) {
 }
 Factory factory(const OpCall& call, size_t place, const Value& sizes, DType dtype) {
   const bool drawn = takes_generator(call, place);
-  return {drawn ? generator_of(call.args[place]) : default_generator(),
-          empty_with(sizes.ints(), options_of(call.args + place + drawn, dtype))};
+  Tensor result = empty_with(sizes.ints(), options_of(call.args + place + drawn, dtype));
+  Generator& generator = generator_for(drawn ? call.args[place] : Value(), result->device);
+  return {generator, std::move(result)};
 }
 
 }  // namespace
@@ -67,49 +65,51 @@ Factory factory(const OpCall& call, size_t place, const Value& sizes, DType dtyp
 void uniform(OpCall& call, void*) {
   const Value* args = call.args;
   fill_in_place(call, [&](TensorImpl& self) {
-    fill_uniform(self, generator_of(args[3]), args[1].as_double(), args[2].as_double());
+    fill_uniform(self, generator_for(args[3], self.device), args[1].as_double(), args[2].as_double());
   });
 }
 
 void normal(OpCall& call, void*) {
   const Value* args = call.args;
   fill_in_place(call, [&](TensorImpl& self) {
-    fill_normal(self, generator_of(args[3]), args[1].as_double(), args[2].as_double());
+    fill_normal(self, generator_for(args[3], self.device), args[1].as_double(), args[2].as_double());
   });
 }
 
 void random(OpCall& call, void*) {
-  fill_in_place(call, [&](TensorImpl& self) { fill_full_range(self, generator_of(call.args[1])); });
+  fill_in_place(call, [&](TensorImpl& self) { fill_full_range(self, generator_for(call.args[1], self.device)); });
 }
 
 void random_from(OpCall& call, void*) {
   const Value* args = call.args;
   fill_in_place(call, [&](TensorImpl& self) {
-    fill_integers(self, generator_of(args[3]), args[1].integer,
+    fill_integers(self, generator_for(args[3], self.device), args[1].integer,
                   args[2].is_none() ? std::nullopt : std::optional<int64_t>(args[2].integer));
   });
 }
 
 void random_to(OpCall& call, void*) {
   const Value* args = call.args;
-  fill_in_place(call, [&](TensorImpl& self) { fill_integers(self, generator_of(args[2]), 0, args[1].integer); });
+  fill_in_place(
+      call, [&](TensorImpl& self) { fill_integers(self, generator_for(args[2], self.device), 0, args[1].integer); });
 }
 
 void bernoulli(OpCall& call, void*) {
   const Value* args = call.args;
-  fill_in_place(call, [&](TensorImpl& self) { fill_bernoulli(self, generator_of(args[2]), args[1].as_double()); });
+  fill_in_place(
+      call, [&](TensorImpl& self) { fill_bernoulli(self, generator_for(args[2], self.device), args[1].as_double()); });
 }
 
 void draw_gamma(OpCall& call, void*) {
-  fill_in_place(call, [&](TensorImpl& self) { fill_gamma(self, generator_of(call.args[1])); });
+  fill_in_place(call, [&](TensorImpl& self) { fill_gamma(self, generator_for(call.args[1], self.device)); });
 }
 
 void draw_poisson(OpCall& call, void*) {
-  fill_in_place(call, [&](TensorImpl& self) { fill_poisson(self, generator_of(call.args[1])); });
+  fill_in_place(call, [&](TensorImpl& self) { fill_poisson(self, generator_for(call.args[1], self.device)); });
 }
 
 void draw_binomial(OpCall& call, void*) {
-  fill_in_place(call, [&](TensorImpl& self) { fill_binomial(self, generator_of(call.args[1])); });
+  fill_in_place(call, [&](TensorImpl& self) { fill_binomial(self, generator_for(call.args[1], self.device)); });
 }
 
 void rand(OpCall& call, void*) {
@@ -144,25 +144,25 @@ void normal_of_size(OpCall& call, void*) {
 
 void rand_like(OpCall& call, void*) {
   Tensor result = empty_like(*call.args[0].tensor, call.args + 1);
-  fill_uniform(*result, default_generator(), 0, 1);
+  fill_uniform(*result, default_generator(result->device), 0, 1);
   give(call, std::move(result));
 }
 
 void randn_like(OpCall& call, void*) {
   Tensor result = empty_like(*call.args[0].tensor, call.args + 1);
-  fill_normal(*result, default_generator(), 0, 1);
+  fill_normal(*result, default_generator(result->device), 0, 1);
   give(call, std::move(result));
 }
 
 void randint_like(OpCall& call, void*) {
   Tensor result = empty_like(*call.args[0].tensor, call.args + 2);
-  fill_integers(*result, default_generator(), 0, call.args[1].integer);
+  fill_integers(*result, default_generator(result->device), 0, call.args[1].integer);
   give(call, std::move(result));
 }
 
 void randint_like_low(OpCall& call, void*) {
   Tensor result = empty_like(*call.args[0].tensor, call.args + 3);
-  fill_integers(*result, default_generator(), call.args[1].integer, call.args[2].integer);
+  fill_integers(*result, default_generator(result->device), call.args[1].integer, call.args[2].integer);
   give(call, std::move(result));
 }
 
@@ -172,9 +172,9 @@ void randperm(OpCall& call, void*) {
   const bool drawn = takes_generator(call, 1);
   const Options options = options_of(call.args + 1 + drawn, DType::Int64);
   const int64_t sizes[] = {count};
-  if (options.device.type == DeviceType::Meta) return give(call, empty_with(sizes, options));
-  Tensor result = empty(sizes, DType::Int64);
-  fill_permutation(*result, drawn ? generator_of(call.args[1]) : default_generator());
+  Generator& generator = generator_for(drawn ? call.args[1] : Value(), options.device);
+  Tensor result = empty_with(sizes, {DType::Int64, options.device});
+  fill_permutation(*result, generator);
   give(call, options.dtype == DType::Int64 ? std::move(result) : convert_elements(*result, options.dtype));
 }
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/defaults.h"
-#include "core/generator.h"
 #include "kernels/pointwise.h"
 
 namespace pellucid {
@@ -218,9 +217,6 @@ class OutputList {
   int count_ = 0;
   TensorImpl* tensors_[kMaxMapOutputs];
 };
-
-// The generator that a random call draws from: its Generator argument, else the default one.
-Generator& generator_of(const OpCall& call);
 
 // The 64-bit slot of a number argument; raises if the number does not fit.
 uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& parameter);

@@ -23,6 +23,7 @@
 #include "kernels/host_shadow.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
+#include "kernels/random_words.h"
 
 namespace pellucid {
 
@@ -78,12 +79,6 @@ uint64_t parameter_bits(const OpCall& call, const ElementFunction::Parameter& pa
   if (value.tag == Tag::Complex) [[unlikely]]
     return bits_of_complex(call, parameter, *value.complex);
   return bits_of_real(call, parameter, value);
-}
-
-Generator& generator_of(const OpCall& call) {
-  for (int i = 0; i < call.num_args; ++i)
-    if (call.args[i].tag == Tag::Generator && call.args[i].object) return *static_cast<Generator*>(call.args[i].object);
-  return default_generator();
 }
 
 namespace {
@@ -167,43 +162,6 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
   outputs.give(call);
   return true;
 }
-
-// The words that an elementwise random call draws: `num_draws` per element, elements in the order in which the
-// result is stored, as PyTorch draws them.
-class RandomWords {
- public:
-  RandomWords(const ElementFunction& function, TensorImpl* result, const OpCall& call) {
-    if (!function.num_draws) return;
-    dense_strides_like(result->shape(), result->stride(), strides_);
-    for (int axis = 0; axis < result->ndim; ++axis) strides_[axis] *= function.num_draws * int64_t{sizeof(uint32_t)};
-    const int64_t count[] = {result->numel, function.num_draws};
-    words_ = empty(count, DType::Int32);
-    Generator& generator = generator_of(call);
-    std::lock_guard lock(generator.mutex);
-    generator.fill_locked({words_->host_as<uint32_t>(), static_cast<size_t>(words_->numel)});
-  }
-
-  MapOperand operand(const ElementFunction::Input& input) const {
-    return {words_->host() + place_of(input), DType::Int32, input.dtype, strides_};
-  }
-
-  RandomWords copied_to(Device device) const {
-    RandomWords copy = *this;
-    if (words_.get()) copy.words_ = copy_to_device(*words_, device);
-    return copy;
-  }
-  LaunchOperand launch_operand(const ElementFunction::Input& input, Sizes shape) const {
-    return {words_->address() + static_cast<uint64_t>(place_of(input)), DType::Int32, shape, {strides_, shape.size()}};
-  }
-
- private:
-  static int64_t place_of(const ElementFunction::Input& input) {
-    return (input.argument - kFirstDraw) * int64_t{sizeof(uint32_t)};
-  }
-
-  Tensor words_;
-  int64_t strides_[kMaxDims];
-};
 
 // Everything else: broadcasting, other layouts and dtypes, out=, Meta, many elements.
 class GeneralRun {
@@ -314,12 +272,12 @@ class GeneralRun {
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
     if (device_.type != DeviceType::CPU && device_.type != DeviceType::Meta) [[unlikely]]
       return compute_on_device(all);
-    compute_here(all, RandomWords(function_, outputs_[0], call_));
+    compute_here(all, RandomWords(function_, *outputs_[0], call_));
   }
 
   void compute_on_device(std::span<TensorImpl*> tensors) {
     Backend& backend = backend_of(device_);
-    const RandomWords words(function_, outputs_[0], call_);
+    const RandomWords words(function_, *outputs_[0], call_);
     if (backend.launches_kernels() && launch(backend, tensors, words)) return;
     note_fallback(backend, call_.op->qualified_name, call_.op->schema.name.c_str());
     HostShadows shadows;
@@ -329,7 +287,7 @@ class GeneralRun {
     std::vector<Tensor> copies;
     for (TensorImpl*& tensor : tensors)
       if (tensor) tensor = copies.emplace_back(shadows.shadow(*tensor)).get();
-    compute_here(tensors, words);
+    compute_here(tensors, words.copied_to(Device{}));
     shadows.write_back();
   }
 

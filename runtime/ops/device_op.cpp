@@ -8,6 +8,7 @@
 #include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/generator.h"
 #include "core/geometry.h"
 #include "core/layout.h"
 #include "core/named_ops.h"
@@ -180,6 +181,14 @@ bool copy_in_place(OpCall& call) {
   return true;
 }
 
+// The kernel of a random op, which fills tensors of any device that has generators: the one at Key::Meta, as the CPU's
+// looks for the device first. Null for other ops and devices.
+KernelEntry drawing_kernel(const OpCall& call, Device device) {
+  const bool draws = call.op->kind == OpKind::Random && device.type != DeviceType::CPU;
+  if (!draws || default_generator(device).device.type != device.type) return {};
+  return call.op->table[static_cast<int>(Key::Meta)];
+}
+
 void run_on_device(OpCall& call, void*) {
   const KernelEntry on_cpu = call.op->table[static_cast<int>(Key::CPU)];
   if (const KernelEntry every = catch_all_of(*call.op); every.function) return every.function(call, every.context);
@@ -191,6 +200,7 @@ void run_on_device(OpCall& call, void*) {
   if (call.op == &named_op(NamedOp::Copy) && copy_in_place(call)) return;
   if (on_cpu.function == handle_pointwise && !crosses_devices(call, device))
     return handle_pointwise_on_device(call, nullptr);
+  if (const KernelEntry draw = drawing_kernel(call, device); draw.function) return draw.function(call, draw.context);
   if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
   if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
   if (on_cpu.function == handle_join) return run_join_on(call, device);

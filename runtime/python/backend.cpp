@@ -26,8 +26,11 @@ FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 // A Backend that calls the methods of a Python object, which is never freed.
 class PythonBackend final : public Backend {
  public:
-  PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {}
+  struct Abilities {
+    bool launches, streams, generators;
+  };
+  PythonBackend(Object methods, std::string name, int count, Abilities can)
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), can_(can) {}
 
   int device_count() override { return count_; }
 
@@ -84,7 +87,8 @@ class PythonBackend final : public Backend {
                               static_cast<Py_ssize_t>(nbytes)));
   }
 
-  bool launches_kernels() const override { return launches_; }
+  bool launches_kernels() const override { return can_.launches; }
+  bool has_generators() const override { return can_.generators; }
 
   std::optional<int64_t> launch(const Launch& given) override {
     const HoldGil gil;
@@ -117,7 +121,7 @@ class PythonBackend final : public Backend {
     returned("synchronize", device, PyObject_CallMethod(methods_, "synchronize", "i", device.index));
   }
 
-  bool has_streams() const override { return streams_; }
+  bool has_streams() const override { return can_.streams; }
   bool is_alive() const override { return !_Py_IsFinalizing(); }
 
   int64_t new_stream(Device device, int) override {
@@ -274,9 +278,9 @@ class PythonBackend final : public Backend {
             device_name(device).c_str());
     const auto place = static_cast<unsigned long long>(address);
     const auto stream = static_cast<long long>(current_stream(device));
-    Object done =
-        Object::steal(streams_ ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
-                               : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
+    Object done = Object::steal(
+        can_.streams ? PyObject_CallMethod(methods_, method, "iKOL", device.index, place, view.get(), stream)
+                     : PyObject_CallMethod(methods_, method, "iKO", device.index, place, view.get()));
     returned(method, device, done.leak());
     own(PyObject_CallMethod(view.get(), "release", nullptr));
   }
@@ -284,21 +288,21 @@ class PythonBackend final : public Backend {
   PyObject* const methods_;
   const std::string name_;
   const int count_;
-  const bool launches_, streams_;
+  const Abilities can_;
   GivenBlocks blocks_;
   std::map<std::pair<int, uint64_t>, int64_t> captured_events_;  // by device; the streams of their captures
 };
 
-// _add_backend(name, count, methods, launches, streams, (policy, alignment, padding, segment, poison, color))
+// _add_backend(name, count, methods, launches, streams, generators, (policy, alignment, padding, segment, poison, color))
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
-    int launches, streams, policy, poison;
+    int launches, streams, generators, policy, poison;
     Py_ssize_t alignment, padding, segment, color;
-    if (!PyArg_ParseTuple(args, "siOpp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams, &policy,
-                          &alignment, &padding, &segment, &poison, &color))
+    if (!PyArg_ParseTuple(args, "siOppp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams,
+                          &generators, &policy, &alignment, &padding, &segment, &poison, &color))
       return nullptr;
     const PoolOptions pool{static_cast<PoolPolicy>(policy),
                            static_cast<size_t>(alignment),
@@ -306,7 +310,8 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
                            static_cast<size_t>(segment),
                            poison != 0,
                            static_cast<size_t>(color)};
-    auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, launches, streams);
+    auto backend = std::make_unique<PythonBackend>(
+        Object::borrow(methods), name, count, PythonBackend::Abilities{launches != 0, streams != 0, generators != 0});
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });

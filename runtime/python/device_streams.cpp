@@ -8,6 +8,7 @@
 #include "core/pinned_memory.h"
 #include "core/tensor.h"
 #include "kernels/host_shadow.h"
+#include "kernels/random_words.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -128,19 +129,32 @@ PyObject* is_capturing(PyObject*, PyObject* device) {
 
 PyObject* end_graph(PyObject*, PyObject* args) {
   return with_numbers(args, "OK:_end_graph", [](const Place& place, const Numbers& given) {
-    return PyLong_FromUnsignedLongLong(place.pool.end_capture(place.device, static_cast<int64_t>(given.first)));
+    const auto stream = static_cast<int64_t>(given.first);
+    try {
+      const uint64_t graph = place.pool.end_capture(place.device, stream);
+      end_captured_draws(place.device, stream, graph);
+      return PyLong_FromUnsignedLongLong(graph);
+    } catch (...) {
+      end_captured_draws(place.device, stream, 0);
+      throw;
+    }
   });
 }
 
 PyObject* replay(PyObject*, PyObject* args) {
   return with_numbers(args, "OKK:_replay_graph", [](const Place& place, const Numbers& given) {
-    return place.backend.replay(place.device, given.first, static_cast<int64_t>(given.second)), none();
+    const auto stream = static_cast<int64_t>(given.second);
+    begin_replayed_draws(place.device, given.first, stream);
+    return place.backend.replay(place.device, given.first, stream), none();
   });
 }
 
 PyObject* drop_graph(PyObject*, PyObject* args) {
   return with_numbers(args, "OKK:_drop_graph", [](const Place& place, const Numbers& given) {
-    if (given.first) place.backend.drop_graph(place.device, given.first);
+    if (given.first) {
+      place.backend.drop_graph(place.device, given.first);
+      drop_captured_draws(place.device, given.first);
+    }
     return place.pool.drop_pool(place.device, static_cast<int64_t>(given.second)), none();
   });
 }

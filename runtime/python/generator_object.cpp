@@ -4,7 +4,9 @@
 
 #include "core/device_names.h"
 #include "core/layout.h"
+#include "core/philox_generator.h"
 #include "python/boundary.h"
+#include "python/device_streams.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -22,10 +24,13 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Device device;
     if (given && given != Py_None && !to_device(given, device))
       raise(ErrorKind::Type, "Generator(): argument 'device' must be device or str, not %s", Py_TYPE(given)->tp_name);
-    if (device.type != DeviceType::CPU)
+    const Generator& standard = default_generator(device);
+    if (device.type != standard.device.type)
       raise(ErrorKind::Runtime, "Generator(): no generator for device %s, only for cpu", device_name(device).c_str());
     Object object = own(type->tp_alloc(type, 0));
-    reinterpret_cast<GeneratorObject*>(object.get())->generator = new Generator;
+    Generator*& made = reinterpret_cast<GeneratorObject*>(object.get())->generator;
+    if (device.type == DeviceType::CPU) made = new HostGenerator;
+    else made = new PhiloxGenerator(standard.device);
     return object.leak();
   });
 }
@@ -74,9 +79,9 @@ PyObject* initial_seed(PyObject* self, PyObject*) {
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
     pass_boundary("get_state");
-    Tensor state = empty(std::array<int64_t, 1>{Generator::kStateBytes}, DType::UInt8);
-    generator_of(self)->get_state(
-        std::span<uint8_t, Generator::kStateBytes>(state->host_as<uint8_t>(), Generator::kStateBytes));
+    const Generator& generator = *generator_of(self);
+    Tensor state = empty(std::array{static_cast<int64_t>(generator.state_bytes())}, DType::UInt8);
+    generator.get_state({state->host_as<uint8_t>(), generator.state_bytes()});
     return wrap(std::move(state));
   });
 }
@@ -93,15 +98,62 @@ PyObject* set_state(PyObject* self, PyObject* object) {
 }
 
 PyObject* clone_state(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    Object copy = own(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&generator_type)));
-    Object state = own(get_state(self, nullptr));
-    return own(set_state(copy.get(), state.get())).leak();
+  return guarded([&] { return generator_object(*generator_of(self)->clone()); });
+}
+
+// The Philox generator of an object; raises for the CPU's, of which a program asks `function`.
+PhiloxGenerator& device_generator_of(PyObject* object, const char* function, ErrorKind kind) {
+  Generator& generator = *generator_of(object);
+  if (generator.device.type == DeviceType::CPU)
+    raise(kind, "%s(): a generator of the CPU has no offset; only those of devices have, such as Generator('cuda')",
+          function);
+  return static_cast<PhiloxGenerator&>(generator);
+}
+
+PyObject* get_offset(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(device_generator_of(self, "get_offset", ErrorKind::Runtime).position().offset);
   });
 }
 
-PyObject* get_device(PyObject*, void*) {
-  return guarded([] { return device_object(Device{}); });
+PyObject* set_offset(PyObject* self, PyObject* offset) {
+  return guarded([&] {
+    pass_boundary("set_offset");
+    device_generator_of(self, "set_offset", ErrorKind::Runtime).set_offset(to_seed(offset, "set_offset"));
+    return new_reference(self);
+  });
+}
+
+PyObject* graphsafe_get_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const PhiloxGenerator& given = device_generator_of(self, "graphsafe_get_state", ErrorKind::NotImplemented);
+    const Ref<Generator> made = Ref<Generator>::adopt(new PhiloxGenerator(given.device));
+    static_cast<PhiloxGenerator&>(*made).share_state(given);
+    return generator_object(*made);
+  });
+}
+
+PyObject* graphsafe_set_state(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_generator(other))
+      raise(ErrorKind::Type, "graphsafe_set_state(): expected a Generator, not %s", Py_TYPE(other)->tp_name);
+    pass_boundary("graphsafe_set_state");
+    PhiloxGenerator& own = device_generator_of(self, "graphsafe_set_state", ErrorKind::NotImplemented);
+    own.share_state(device_generator_of(other, "graphsafe_set_state", ErrorKind::NotImplemented));
+    return new_reference(self);
+  });
+}
+
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return device_object(generator_of(self)->device); });
+}
+
+PyObject* default_generator_on(PyObject*, PyObject* device) {
+  return guarded([&] { return generator_object(default_generator(device_argument(device))); });
+}
+
+PyObject* seed_devices(PyObject*, PyObject* seed) {
+  return guarded([&] { return seed_device_generators(to_seed(seed, "manual_seed")), none(); });
 }
 
 PyMethodDef methods[] = {
@@ -111,6 +163,10 @@ PyMethodDef methods[] = {
     {"get_state", get_state, METH_NOARGS, "The state, as a uint8 tensor."},
     {"set_state", set_state, METH_O, "set_state(state): continues from a state that get_state() gave."},
     {"clone_state", clone_state, METH_NOARGS, "A generator with the same state."},
+    {"get_offset", get_offset, METH_NOARGS, "How many words of a device's stream have been drawn."},
+    {"set_offset", set_offset, METH_O, "set_offset(offset): continues there, a multiple of 4."},
+    {"graphsafe_get_state", graphsafe_get_state, METH_NOARGS, "A generator of the same stream: both advance."},
+    {"graphsafe_set_state", graphsafe_set_state, METH_O, "graphsafe_set_state(generator): shares its stream."},
     {},
 };
 PyGetSetDef attributes[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};
@@ -138,6 +194,12 @@ void add_generator(PyObject* module) {
   Object standard = own(generator_type.tp_alloc(&generator_type, 0));
   reinterpret_cast<GeneratorObject*>(standard.get())->generator = &default_generator();
   checked(PyModule_AddObjectRef(module, "default_generator", standard.get()));
+  static PyMethodDef functions[] = {
+      {"_default_generator", default_generator_on, METH_O, "_default_generator(device): what the device draws from."},
+      {"_seed_device_generators", seed_devices, METH_O, "Seeds the generators of all devices."},
+      {},
+  };
+  checked(PyModule_AddFunctions(module, functions));
 }
 
 }  // namespace pellucid::python

@@ -96,17 +96,26 @@ Tensor expanded(TensorImpl& tensor, const Level& level) {
 // Restores the generator's state for every example ("same" randomness).
 class Rewind {
  public:
-  explicit Rewind(const OpCall& call) : generator_(&default_generator()) {
-    for (int i = 0; i < call.num_args; ++i)
-      if (call.args[i].tag == Tag::Generator && call.args[i].object)
-        generator_ = static_cast<Generator*>(call.args[i].object);
-    generator_->get_state(state_);
+  explicit Rewind(const OpCall& call) : generator_(generator_of(call)), state_(generator_.state_bytes()) {
+    generator_.get_state(state_);
   }
-  void operator()() { generator_->set_state(state_); }
+  void operator()() { generator_.set_state(state_); }
 
  private:
-  Generator* generator_;
-  uint8_t state_[Generator::kStateBytes];
+  static Generator& generator_of(const OpCall& call) {
+    Value given;
+    Device device;
+    for (int i = 0; i < call.num_args; ++i) {
+      const Value& value = call.args[i];
+      if (value.tag == Tag::Generator) given = value;
+      if (value.tag == Tag::Tensor) device = value.tensor->device;
+      if (value.tag == Tag::Device) device = decode_device(value.integer);
+    }
+    return generator_for(given, device);
+  }
+
+  Generator& generator_;
+  std::vector<uint8_t> state_;
 };
 
 // The results of all examples, in result order.

@@ -213,3 +213,47 @@ except RuntimeError as error:
         "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, "
         "got none",
     ]
+
+
+def test_replays_draw_further_numbers_as_the_same_calls_would():
+    output = run_program("""
+generator = torch.cuda.default_generators[0]
+own = torch.Generator("cuda")
+x = torch.ones(300, device="cuda")
+def draw():
+    noise = torch.rand(300, device="cuda", generator=own)
+    return torch.nn.functional.dropout(x) + torch.randn_like(x) + noise
+
+torch.cuda.manual_seed(3), own.manual_seed(4)
+expected = [draw().cpu() for _ in range(4)]
+torch.cuda.manual_seed(3), own.manual_seed(4)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = draw()
+print(generator.get_offset(), own.get_offset())
+drawn = []
+for turn in range(4):
+    if turn == 1:  # an eager call between replays
+        drawn.append(draw().cpu())
+        continue
+    graph.replay()
+    torch.cuda.synchronize()
+    drawn.append(y.cpu())
+print([torch.equal(a, b) for a, b in zip(drawn, expected)])
+print(generator.get_offset(), own.get_offset(), driver.faults)
+state = torch.cuda.get_rng_state()
+graph.replay()
+torch.cuda.synchronize()
+last = y.clone()
+torch.cuda.set_rng_state(state), own.set_offset(16)
+graph.replay()
+torch.cuda.synchronize()
+print(torch.equal(last, y), torch.cuda.get_rng_state().numel())
+graph.reset()
+""")
+    assert output.splitlines() == [
+        "0 0",
+        "[True, True, True, True]",
+        "32 16 []",
+        "True 16",
+    ]

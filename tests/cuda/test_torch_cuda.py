@@ -92,18 +92,34 @@ print(after["fallbacks"] - before, after["launched"] > 200, driver.faults)
     assert faults == "[]"
 
 
-def test_seeds_of_cuda_are_those_of_the_generator_that_all_devices_draw_from():
-    output = run_program("""
-torch.cuda.manual_seed_all(7)
+def test_each_gpu_has_a_generator_of_its_own():
+    output = run_program(
+        """
+torch.manual_seed(7)
 a = torch.randn(5, device="cuda")
 state = torch.cuda.get_rng_state()
 b = torch.rand(3, device="cuda")
 torch.cuda.set_rng_state(state)
-print(torch.equal(torch.rand(3, device="cuda"), b))
-torch.manual_seed(7)
-print(torch.equal(torch.randn(5), a.cpu()), torch.cuda.initial_seed())
-""")
-    assert output.splitlines() == ["True", "True 7"]
+print(torch.equal(torch.rand(3, device="cuda"), b), torch.cuda.initial_seed())
+print([s.tolist()[::8] for s in torch.cuda.get_rng_state_all()])
+print(torch.equal(torch.randn(5, device="cuda:1").cpu(), a.cpu()))
+torch.cuda.manual_seed_all(8)
+with torch.cuda.device(1):
+    torch.cuda.manual_seed(9)
+print([g.initial_seed() for g in torch.cuda.default_generators], torch.initial_seed())
+torch.cuda.seed_all()
+seeds = {g.initial_seed() for g in torch.cuda.default_generators}
+print(len(seeds), seeds != {8}, driver.faults)
+""",
+        count=2,
+    )
+    assert output.splitlines() == [
+        "True 7",
+        "[[7, 8], [7, 0]]",
+        "True",
+        "[8, 9] 7",
+        "1 True []",
+    ]
 
 
 def test_a_users_kernel_runs_on_the_gpu():

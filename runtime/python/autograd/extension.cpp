@@ -408,25 +408,25 @@ int parallel(int64_t num_blocks, void (*body)(void* context, int64_t block), voi
 int generator_from_python(PyObject* object, GeneratorHandle** result) {
   return status_of([&] {
     if (!is_generator(object)) raise(ErrorKind::Type, "expected a Generator, not %s", Py_TYPE(object)->tp_name);
-    *result = handle_of(Ref<Generator>::share(generator_of(object)).leak());
+    *result = handle_of(Ref<Generator>::share(&as_host(*generator_of(object))).leak());
   });
 }
 PyObject* generator_to_python(GeneratorHandle* handle) {
   return guarded([&] { return generator_object(generator_of_handle(handle)); });
 }
-GeneratorHandle* new_generator(uint64_t seed) { return handle_of(new Generator(seed)); }
+GeneratorHandle* new_generator(uint64_t seed) { return handle_of(new HostGenerator(seed)); }
 GeneratorHandle* give_default_generator() { return handle_of(Ref<Generator>::share(&default_generator()).leak()); }
 void count_generator(GeneratorHandle* handle, bool up) {
   if (up) generator_of_handle(handle).retain();
   else Ref<Generator>::adopt(&generator_of_handle(handle));
 }
-void* generator_mutex(GeneratorHandle* handle) { return &generator_of_handle(handle).mutex; }
+void* generator_mutex(GeneratorHandle* handle) { return &as_host(generator_of_handle(handle)).mutex; }
 uint64_t random_word(GeneratorHandle* handle, int32_t bits) {
-  Generator& generator = generator_of_handle(handle);
+  HostGenerator& generator = as_host(generator_of_handle(handle));
   return bits == 32 ? generator.random32_locked() : generator.random64_locked();
 }
 double random_normal(GeneratorHandle* handle, double mean, double deviation) {
-  return generator_of_handle(handle).normal_locked(mean, deviation);
+  return as_host(generator_of_handle(handle)).normal_locked(mean, deviation);
 }
 uint64_t generator_seed(GeneratorHandle* handle, const uint64_t* seed) {
   Generator& generator = generator_of_handle(handle);

@@ -28,7 +28,6 @@ from pellucid.cuda.streams import require_gpus
 _absent = AbsentDevice("CUDA")
 _SUBMODULES = ("amp", "graphs", "memory", "nvtx", "profiler", "random", "streams")
 
-default_generators: tuple[Any, ...] = ()
 has_half = True
 has_magma = False
 
@@ -228,6 +227,8 @@ def _tensor_type(name: str) -> type:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "default_generators":
+        return pellucid.cuda._gpus.default_generators if _C._find_cuda()[0] else ()
     if name == "_gpus":
         return import_module("pellucid.devices.gpus").GPUS
     if name == "_compile_kernel":

@@ -77,6 +77,10 @@ class Backend:
     # have it as `launch.stream`, and the six methods below exist.
     streams: bool = False
 
+    # Whether each device has a random generator of its own, whose words the kernel of
+    # pellucid::_philox_words computes; else random numbers are words of the CPU's.
+    generators: bool = False
+
     def allocate(self, device: int, nbytes: int) -> int:
         """The address of ``nbytes`` bytes of device number ``device``."""
         raise NotImplementedError(f"{type(self).__name__} has no allocate()")
@@ -165,7 +169,8 @@ def register(backend: Backend) -> None:
     _require_methods(backend)
     launches = type(backend).launch is not Backend.launch
     pool = _pool_of(backend)
-    _C._add_backend(name, count, backend, launches, backend.streams, pool)
+    abilities = launches, backend.streams, backend.generators
+    _C._add_backend(name, count, backend, *abilities, pool)
     _registered[name] = backend
     _install(name)
 

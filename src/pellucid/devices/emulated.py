@@ -70,7 +70,7 @@ class Emulated(Backend):
     """``torch.device("emu")``. ``order`` of threads and of blocks: 0 ascending, 1
     descending, else a seed of random ones."""
 
-    name, count, forms = "emu", 2, FORMS
+    name, count, forms, generators = "emu", 2, FORMS, True
 
     def __init__(self, order: int = 0) -> None:
         self.order = order

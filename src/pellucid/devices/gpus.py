@@ -131,43 +131,6 @@ class Gpus(DeviceModule):
                 "the runtime's pool; torch.cuda.empty_cache() gives it back"
             )
 
-    # ------------------------------------------------------------------ random
-
-    # Draws on a GPU are words of the host's generator: docs/devices.md.
-
-    def manual_seed(self, seed: int) -> None:
-        """Seeds the generator that all devices draw from, the CPU's."""
-        pellucid.default_generator.manual_seed(int(seed))
-
-    manual_seed_all = manual_seed
-
-    def seed(self) -> None:
-        """Seeds that generator by chance."""
-        pellucid.default_generator.seed()
-
-    seed_all = seed
-
-    def initial_seed(self) -> int:
-        """The seed of that generator."""
-        return int(pellucid.default_generator.initial_seed())
-
-    def get_rng_state(self, device: Any = "cuda") -> Any:
-        """The state of that generator."""
-        return pellucid.default_generator.get_state()
-
-    def set_rng_state(self, new_state: Any, device: Any = "cuda") -> None:
-        """Sets the state of that generator."""
-        pellucid.default_generator.set_state(new_state)
-
-    def get_rng_state_all(self) -> list[Any]:
-        """The state for each GPU: the same one."""
-        return [self.get_rng_state() for _ in range(self.device_count())]
-
-    def set_rng_state_all(self, new_states: Any) -> None:
-        """Sets the state that ``get_rng_state_all`` gave."""
-        for state in new_states:
-            self.set_rng_state(state)
-
     # ------------------------------------------------------------------- other
 
     def __getattr__(self, name: str) -> Any:

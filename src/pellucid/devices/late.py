@@ -46,6 +46,7 @@ class Late(Backend):
     ) -> None:
         self.inner, self.waits, self._accepts = inner, waits, accepts
         self.count, self.forms = inner.count, inner.forms
+        self.generators = inner.generators
         self._random, self._seconds = random.Random(seed), seconds
         self._queues: list[list[Queue]] = [[] for _ in range(inner.count)]
         self._marks: list[Mark] = []

@@ -69,8 +69,57 @@ class DeviceModule(ModuleType):
     def _is_in_bad_fork(self) -> bool:
         return False
 
+    # What devices without generators draw from is the CPU's generator.
+
+    def _generator(self, device: Any = None) -> Any:
+        return _C._default_generator(self._device(device))
+
+    def _generators(self) -> list[Any]:
+        return [self._generator(index) for index in range(self.device_count())]
+
+    @property
+    def default_generators(self) -> tuple[Any, ...]:
+        """The generator of each device; empty for devices that have none."""
+        generators = self._generators()
+        return tuple(g for g in generators if g.device.type == self._type)
+
+    def manual_seed(self, seed: int) -> None:
+        """Seeds the generator of the current device."""
+        self._generator().manual_seed(int(seed))
+
     def manual_seed_all(self, seed: int) -> None:
-        """Draws come from the CPU's generator, which ``torch.manual_seed`` sets."""
+        """Seeds the generators of all devices."""
+        for generator in self._generators():
+            generator.manual_seed(int(seed))
+
+    def seed(self) -> None:
+        """Seeds the generator of the current device from the system's randomness."""
+        self._generator().seed()
+
+    def seed_all(self) -> None:
+        """Seeds the generators of all devices by one such seed."""
+        self.manual_seed_all(self._generator().seed())
+
+    def initial_seed(self) -> int:
+        """The seed of the current device's generator."""
+        return int(self._generator().initial_seed())
+
+    def get_rng_state(self, device: Any = None) -> Any:
+        """The state of a device's generator: 16 bytes on the CPU, seed and offset."""
+        return self._generator(device).get_state()
+
+    def set_rng_state(self, new_state: Any, device: Any = None) -> None:
+        """Restores a state returned by ``get_rng_state``."""
+        self._generator(device).set_state(new_state)
+
+    def get_rng_state_all(self) -> list[Any]:
+        """The state of each device."""
+        return [generator.get_state() for generator in self._generators()]
+
+    def set_rng_state_all(self, new_states: Any) -> None:
+        """Restores states returned by ``get_rng_state_all``."""
+        for index, state in enumerate(new_states):
+            self.set_rng_state(state, index)
 
     def Stream(self, device: Any = None, priority: int = 0) -> Any:
         """A new stream of the device."""

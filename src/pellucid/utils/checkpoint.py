@@ -17,6 +17,13 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid._tensor.copying import leaf_of
 from pellucid.autograd import Function
+from pellucid.utils._random_states import (
+    DefaultDeviceType,
+    RandomStates,
+    get_device_states,
+    random_numbers_of,
+    set_device_states,
+)
 from pellucid.utils._recompute import (
     CheckpointError,
     Frame,
@@ -137,11 +144,11 @@ def recorded(
             f"determinism_check must be 'default' or 'none', not {determinism_check!r}"
         )
     first_context, second_context = context_fn()
-    state = pellucid.get_rng_state() if preserve_rng_state else None
+    state = RandomStates.of(arguments) if preserve_rng_state else None
     region, scopes = _current_region(), current_scopes()
 
     def recompute(keywords: dict[str, Any], *args: Any) -> None:
-        with _random_numbers_of(state), region, scopes(False), second_context:
+        with random_numbers_of(state), region, scopes(False), second_context:
             function(*args, **keywords)
 
     frame = Frame(
@@ -167,17 +174,6 @@ def _current_region() -> AbstractContextManager[Any]:
     return region
 
 
-@contextmanager
-def _random_numbers_of(state: Tensor | None) -> Iterator[None]:
-    """A scope with the default generator's state restored, unless `state` is None."""
-    if state is None:
-        yield
-        return
-    with pellucid.random.fork_rng():
-        pellucid.set_rng_state(state)
-        yield
-
-
 class CheckpointFunction(Function):
     """A checkpoint whose backward runs a backward pass of its own."""
 
@@ -188,7 +184,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.function = function
         ctx.region, ctx.scopes = _current_region(), current_scopes()
-        ctx.state = pellucid.get_rng_state() if preserve_rng_state else None
+        ctx.state = RandomStates.of(args) if preserve_rng_state else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -205,7 +201,7 @@ class CheckpointFunction(Function):
         detached = list(ctx.others)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             detached[place] = leaf_of(tensor, ctx.needs_input_grad[2 + place])
-        random_numbers, scopes = _random_numbers_of(ctx.state), ctx.scopes(True)
+        random_numbers, scopes = random_numbers_of(ctx.state), ctx.scopes(True)
         with random_numbers, ctx.region, scopes, pellucid.enable_grad():
             outputs = ctx.function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
@@ -320,37 +316,3 @@ class set_checkpoint_debug_enabled:
     def __exit__(self, *exception: object) -> None:
         global _debug
         _debug = self._previous
-
-
-class DefaultDeviceType:
-    """The device type whose random states checkpoints save in addition to the CPU's."""
-
-    _device_type = "cuda"
-
-    @staticmethod
-    def set_device_type(device: str = "cuda") -> None:
-        """Sets the type."""
-        DefaultDeviceType._device_type = device
-
-    @staticmethod
-    def get_device_type() -> str:
-        """The type."""
-        return DefaultDeviceType._device_type
-
-
-def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The tensors' devices other than the CPU and their random states: none here."""
-    return [], []
-
-
-def set_device_states(
-    devices: Sequence[int],
-    states: Sequence[Tensor],
-    *,
-    device_type: str | None = None,
-) -> None:
-    """Restores states from `get_device_states`; raises for devices that do not
-    exist.
-    """
-    if devices:
-        raise RuntimeError(f"there are no devices {list(devices)} to set states of")

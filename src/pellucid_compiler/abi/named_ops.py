@@ -33,6 +33,7 @@ NAMED_OPS: Final = (
         "alias",
         "indexing without steps; tensors become objects of a subclass",
     ),
+    NamedOp("Argsort", "argsort", "a permutation is the order of random numbers"),
     NamedOp(
         "AsStrided",
         "as_strided",
@@ -72,13 +73,38 @@ NAMED_OPS: Final = (
         "expand",
         "batched operands, assignment by index and tangents broadcast",
     ),
+    NamedOp(
+        "FillBernoulli",
+        "pellucid::_fill_bernoulli_",
+        "bernoulli_ of a device that has random generators",
+    ),
+    NamedOp(
+        "FillIntegers",
+        "pellucid::_fill_integers_",
+        "random_, randint and randperm of such a device",
+    ),
+    NamedOp(
+        "FillNormal",
+        "pellucid::_fill_normal_",
+        "normal_ and randn of such a device",
+    ),
     NamedOp("FillScalar", "fill_.Scalar", "assignment of a number by index"),
+    NamedOp(
+        "FillUniform",
+        "pellucid::_fill_uniform_",
+        "uniform_ and rand of such a device",
+    ),
     NamedOp("Index", "index.Tensor", "indexing by tensors"),
     NamedOp("IndexPut", "index_put_", "assignment by index tensors"),
     NamedOp("Narrow", "narrow", "the parts of split"),
     NamedOp("Neg", "neg", "the elements of a tensor whose negation is pending"),
     NamedOp("NegView", "_neg_view", "a pending negation ends; histories of views"),
     NamedOp("OnesLike", "ones_like", "modes and subclasses see where backward starts"),
+    NamedOp(
+        "PhiloxWords",
+        "pellucid::_philox_words",
+        "the words that a device draws",
+    ),
     NamedOp(
         "Select",
         "select.int",

@@ -1,27 +1,40 @@
-"""Elementwise random ops, with PyTorch's CPU stream: bernoulli, dropout, exponential.
+"""Elementwise random ops: bernoulli, dropout, exponential; the words of devices.
 
 Fills (``uniform_``, ``normal_``, ``random_``, ``bernoulli_``) and factories (``rand``,
-``randn``, ``randint``, ``randperm``, ``normal``) are intrinsics in C++, which call
-``_box_muller`` for normal numbers.
+``randn``, ``randint``, ``randperm``, ``normal``) are intrinsics in C++, which draw
+PyTorch's CPU stream and call ``_box_muller`` for normal numbers. On a device with a
+stream of its own they call ``_fill_uniform_`` and the others here.
 """
 
 from pellucid_compiler.declare import (
     PI,
+    bitand,
+    bitor,
+    bitxor,
     cast,
     ceil,
+    const,
     cos,
     log,
     log1p,
+    loop,
+    maximum,
+    minimum,
+    philox,
     pointwise,
     random,
     require,
+    shift_left,
+    shift_right,
     sin,
     sqrt,
+    tabulate_groups,
     tan,
     to,
     uniform_double,
     uniform_single,
     where,
+    wide_word,
 )
 
 
@@ -36,10 +49,98 @@ def box_muller(u, v, mean, std):
     """Two independent normal numbers from two uniform ones in [0, 1) (G. E. P. Box and
     M. E. Muller, A note on the generation of random normal deviates, 1958).
     """
+    return _box_muller_of(u, v, mean, std)
+
+
+def _box_muller_of(u, v, mean, std):
     radius = sqrt(-2 * log(1 - u))
     angle = 2 * PI * v
     first, second = radius * cos(angle), radius * sin(angle)
     return first * std + mean, second * std + mean
+
+
+@loop(
+    "pellucid::_philox_words(Tensor key, Tensor start, SymInt seed, SymInt offset, "
+    "SymInt blocks) -> Tensor",
+    method=False,
+    out=False,
+    rare=True,
+)
+def philox_words(key, start, seed, offset, blocks):
+    """Blocks of 4 random words, int32 of shape (blocks, 4): block ``b`` is Philox of
+    the key ``key + seed`` and the counter ``((start + offset) / 4, b)``.
+
+    ``key`` and ``start`` are int64 of no dims: what replays of a graph change.
+    """
+    require(blocks >= 0, "_philox_words: blocks is {}, which is negative", blocks)
+    words_drawn = start[()] + offset
+    counter = shift_right(words_drawn, 2)
+    return tabulate_groups([blocks], lambda b: philox(key[()] + seed, (counter, b)))
+
+
+_FILLED = {"inplace_only": True, "function": False, "rare": True}
+
+
+@random(
+    "pellucid::_fill_uniform(Tensor self, float low, float high, float last, *, "
+    "Generator? generator=None) -> Tensor",
+    draws=lambda *dtypes: 2 if dtypes[0] == "float64" else 1,
+    **_FILLED,
+)
+def fill_uniform(x, low, high, last, generator, words):
+    """Uniform numbers from ``low`` to ``last``, the greatest below ``high`` that the
+    dtype has."""
+    drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
+    low, high, last = (cast(number, x.dtype) for number in (low, high, last))
+    return minimum(low + cast(drawn, x.dtype) * (high - low), last)
+
+
+@random(
+    "pellucid::_fill_normal(Tensor self, float mean, float std, *, "
+    "Generator? generator=None) -> Tensor",
+    draws=lambda *dtypes: 4 if dtypes[0] == "float64" else 2,
+    **_FILLED,
+)
+def fill_normal(x, mean, std, generator, words):
+    """Normal numbers, each from two uniform ones."""
+    half = len(words) // 2
+    pair = words[:half], words[half:]
+    u, v = (uniform_double(*w) if half == 2 else uniform_single(*w) for w in pair)
+    return cast(_box_muller_of(u, v, mean, std)[0], x.dtype)
+
+
+@random(
+    "pellucid::_fill_integers(Tensor self, SymInt low_high, SymInt low_low, "
+    "SymInt count_high, SymInt count_low, *, Generator? generator=None) -> Tensor",
+    draws=2,
+    **_FILLED,
+)
+def fill_integers(x, low_high, low_low, count_high, count_low, generator, words):
+    """Integers from ``low`` on. ``count``: of how many, an unsigned number of 64 bits;
+    0 for all. Both come as halves of 32 bits, since numbers of float tensors are
+    float64.
+    """
+    low, count = _joined(low_high, low_low), _joined(count_high, count_low)
+    drawn, lowest = wide_word(*words), const(-(1 << 63), "int64")
+    few = bitand(drawn, const((1 << 63) - 1, "int64")) % maximum(count, 1)
+    is_beyond = bitxor(drawn, lowest) >= bitxor(count, lowest)
+    many = where(is_beyond & (count != 0), drawn - count, drawn)
+    return cast(low + where(count > 0, few, many), x.dtype)
+
+
+def _joined(high, low):
+    return bitor(shift_left(cast(high, "int64"), 32), cast(low, "int64"))
+
+
+@random(
+    "pellucid::_fill_bernoulli(Tensor self, float p, *, Generator? generator=None) "
+    "-> Tensor",
+    draws=2,
+    **_FILLED,
+)
+def fill_bernoulli(x, p, generator, words):
+    """1 with probability ``p``, else 0."""
+    return cast(uniform_double(*words) < p, x.dtype)
 
 
 @random(

@@ -120,6 +120,7 @@ from pellucid_compiler.declare.loops import (
     scatter,
     some,
     tabulate,
+    tabulate_groups,
     total,
 )
 from pellucid_compiler.declare.op import REGISTRY, Op
@@ -139,6 +140,7 @@ from pellucid_compiler.declare.tensor import (
 )
 from pellucid_compiler.declare.tracing import ask, default_dtype, knows, require
 from pellucid_compiler.declare.words import (
+    philox,
     uniform_double,
     uniform_single,
     unsigned,
@@ -239,6 +241,7 @@ __all__ = [
     "numbered",
     "over_dims",
     "permute",
+    "philox",
     "pointwise",
     "power",
     "product",
@@ -268,6 +271,7 @@ __all__ = [
     "sqrt",
     "squeeze_dims",
     "tabulate",
+    "tabulate_groups",
     "tan",
     "tanh",
     "to",

@@ -69,6 +69,22 @@ def tabulate(shape: Sequence[ExprLike], body: Body) -> Tensor:
     return _loop(shape, shape, lambda *p: (p, body(*p)), "sum", None)
 
 
+def tabulate_groups(
+    shape: Sequence[ExprLike], body: Callable[..., Sequence[Expr]]
+) -> Tensor:
+    """The tensor whose last dim at ``i, j, ...`` holds the elements ``body(i, j,
+    ...)``, computed together: all points have equally many.
+    """
+    extents = [as_index(n) for n in shape]
+    point = [axis(k) for k in range(len(extents))]
+    values = body(*point)
+    stores = [Store((*point, as_index(k)), v) for k, v in enumerate(values)]
+    sizes = [*extents, as_index(len(stores))]
+    graph = tracer().graph
+    made = emit_loop(graph, extents, stores, "assign", sizes, covered=True)
+    return Tensor(made)
+
+
 def scatter(
     shape: Sequence[ExprLike],
     extents: Sequence[ExprLike],
