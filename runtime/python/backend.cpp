@@ -27,7 +27,10 @@ FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 class PythonBackend final : public Backend {
  public:
   PythonBackend(Object methods, std::string name, int count, bool launches, bool streams)
-      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {}
+      : methods_(methods.leak()), name_(std::move(name)), count_(count), launches_(launches), streams_(streams) {
+    const Object guards = own(PyObject_GetAttrString(methods_, "guards"));
+    takes_guards_ = PyObject_IsTrue(guards.get()) == 1;
+  }
 
   int device_count() override { return count_; }
 
@@ -85,6 +88,7 @@ class PythonBackend final : public Backend {
   }
 
   bool launches_kernels() const override { return launches_; }
+  bool takes_guards() const override { return takes_guards_; }
 
   std::optional<int64_t> launch(const Launch& given) override {
     const HoldGil gil;
@@ -93,9 +97,10 @@ class PythonBackend final : public Backend {
     for (size_t k = 0; k < given.operands.size(); ++k) {
       const LaunchOperand& operand = given.operands[k];
       PyTuple_SET_ITEM(operands.get(), k,
-                       checked(Py_BuildValue("(KsNN)", static_cast<unsigned long long>(operand.address),
+                       checked(Py_BuildValue("(KsNNLLN)", static_cast<unsigned long long>(operand.address),
                                              std::string(pellucid::name(operand.dtype)).c_str(), numbers(operand.sizes),
-                                             numbers(operand.strides))));
+                                             numbers(operand.strides), static_cast<long long>(operand.offset),
+                                             static_cast<long long>(operand.num_bytes), guards_of(operand))));
     }
     Object ran = own(PyObject_CallFunction(
         receive.get(), "Osy#iNiONLL", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
@@ -237,6 +242,18 @@ class PythonBackend final : public Backend {
           text_of(given.get()).c_str());
   }
 
+  // ((first, size, steps), ...).
+  static PyObject* guards_of(const LaunchOperand& operand) {
+    Object made = own(PyTuple_New(static_cast<Py_ssize_t>(operand.guards.size())));
+    for (size_t k = 0; k < operand.guards.size(); ++k) {
+      const Guard& guard = operand.guards[k];
+      PyTuple_SET_ITEM(made.get(), k,
+                       checked(Py_BuildValue("(LLN)", static_cast<long long>(guard.first),
+                                             static_cast<long long>(guard.size), numbers(guard.steps))));
+    }
+    return made.leak();
+  }
+
   template <class Number>
   static PyObject* numbers(std::span<const Number> list) {
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
@@ -285,6 +302,7 @@ class PythonBackend final : public Backend {
   const std::string name_;
   const int count_;
   const bool launches_, streams_;
+  bool takes_guards_;
   GivenBlocks blocks_;
   std::map<std::pair<int, uint64_t>, int64_t> captured_events_;  // by device; the streams of their captures
 };
