@@ -3,8 +3,10 @@
 
 First correctness: the conformance kit, then a call of every schedule whose bits are
 compared with the emulator's. Then speed beside the GPU's own memory and the products of
-cuBLASLt's size: products, elementwise, softmax, and a training step of a perceptron and
-of a GPT. The exit status is 1 where something is wrong; speed never fails.
+cuBLASLt's size: products, convolutions (with and without cuDNN), elementwise, softmax,
+and a training step of a perceptron and of a GPT. Where cuDNN is installed, its results
+are compared with those of the project's kernels. The exit status is 1 where something
+is wrong; speed never fails.
 
     python tools/check_gpu.py [--output docs/cuda-report.md] [--skip-kit] [--small]
 
@@ -57,7 +59,54 @@ def schedules() -> dict[str, tuple[Call, tuple[Any, ...]]]:
         "nest: max_pool2d": (lambda a: F.max_pool2d(a, 3), (x.view(1, 1, 37, 300),)),
         "gemm: float32": (torch.mm, (x, y)),
         "gemm: float16": (torch.mm, (x.half(), y.half())),
+        "gemm: convolution with a border": (
+            lambda a, b: F.conv2d(a, b, padding=1),
+            (x.view(1, 3, 37, 100), y[:, :27].reshape(100, 3, 9, 3)[:, :, :3]),
+        ),
     }
+
+
+# Windows of convolutions: sizes of images and filters, and what conv2d is given.
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]] = {
+    "3 by 3": ((2, 8, 9, 11), (16, 8, 3, 3), {"padding": 1}),
+    "stride 2": ((2, 8, 9, 11), (16, 8, 3, 3), {"padding": 1, "stride": 2}),
+    "stride 3, dilation 2": (
+        (2, 4, 15, 13),
+        (6, 4, 3, 2),
+        {"stride": 3, "dilation": 2},
+    ),
+    "groups": ((2, 8, 9, 11), (16, 2, 3, 3), {"groups": 4}),
+}
+
+
+def compare_cudnn() -> Iterator[tuple[str, float, bool]]:
+    """(convolution and dtype, how far cuDNN's results and gradients are from those of
+    the project's kernels, relative to the largest, whether that is near enough)."""
+    bounds = {torch.float64: 1e-12, torch.float32: 1e-4}
+    bounds |= {torch.float16: 1e-2, torch.bfloat16: 8e-2}
+    for name, (image, filters, windows) in CONVOLUTIONS.items():
+        for dtype, bound in bounds.items():
+            torch.manual_seed(0)
+            for layout in (torch.contiguous_format, torch.channels_last):
+                x, w = (torch.randn(n).to("cuda", dtype) for n in (image, filters))
+                x = x.contiguous(memory_format=layout)
+                found = [
+                    gradients(x, w, windows, by_cudnn) for by_cudnn in (True, False)
+                ]
+                far = max(
+                    float((a - b).abs().max() / b.abs().max())
+                    for a, b in zip(*found, strict=True)
+                )
+                yield f"{name}, {dtype}, {layout}", far, far <= bound
+
+
+def gradients(x: Any, w: Any, windows: dict[str, int], by_cudnn: bool) -> list[Any]:
+    """A convolution's result and gradients, on the CPU in float64."""
+    given = [t.detach().requires_grad_() for t in (x, w)]
+    with torch.backends.cudnn.flags(enabled=by_cudnn, allow_tf32=False):
+        y = F.conv2d(*given, **windows)
+        found = torch.autograd.grad(y, given, y.detach())
+    return [t.detach().cpu().double() for t in (y, *found)]
 
 
 def digest(tensor: Any) -> str:
@@ -184,6 +233,7 @@ def timings(small: bool) -> Iterator[tuple[str, float, str]]:
     ):
         spent = seconds(call, repeats)
         yield name, spent, f"{4 * count * passes / spent / 1e9:.1f} GB/s"
+    yield from convolution_timings(small, repeats)
     width, batch = (32, 4) if small else (4096, 1024)
     model = Perceptron(width).to("cuda")
     given = torch.randn(batch, width).to("cuda"), torch.arange(batch).to("cuda") % 10
@@ -195,6 +245,32 @@ def timings(small: bool) -> Iterator[tuple[str, float, str]]:
     yield "training step, GPT", seconds(step, 2), ""
     overhead = launch_overhead(50 if small else 10_000)
     yield "CPU time of a small op", overhead, ""
+
+
+def convolution_timings(small: bool, repeats: int) -> Iterator[tuple[str, float, str]]:
+    """A layer of a residual network, forward and backward: by the project's kernels,
+    and by what cuDNN's benchmark keeps."""
+    batch, channels, size = (1, 4, 6) if small else (64, 128, 56)
+    kinds = {"own": False}
+    if torch.backends.cudnn.is_available():
+        kinds["cuDNN"] = True
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.randn(batch, channels, size, size).to("cuda", dtype).requires_grad_()
+        w = torch.randn(channels, channels, 3, 3).to("cuda", dtype).requires_grad_()
+        for name, by_cudnn in kinds.items():
+            with torch.backends.cudnn.flags(enabled=by_cudnn, benchmark=True):
+
+                def step(x: Any = x, w: Any = w) -> Any:
+                    y = F.conv2d(x, w, padding=1)
+                    return torch.autograd.grad(y, (x, w), y.detach())
+
+                spent = seconds(step, repeats)
+            rate = 6 * x.numel() * channels * 9 / spent / 1e12
+            yield (
+                f"convolution and gradients, {name}, {dtype}",
+                spent,
+                f"{rate:.2f} TFLOP/s",
+            )
 
 
 def report(arguments: argparse.Namespace) -> tuple[list[str], bool]:
@@ -218,6 +294,12 @@ def report(arguments: argparse.Namespace) -> tuple[list[str], bool]:
         verdict = "same" if is_same else "**differs**"
         verdict += f"; {ran_here} steps on the CPU" if ran_here else ""
         lines += [f"| {name} | {actual} | {expected} | {verdict} |"]
+    if torch.backends.cudnn.is_available():
+        lines += ["", f"## cuDNN {torch.backends.cudnn.version()}", ""]
+        lines += ["| convolution | furthest from the own kernels | |", "|---|---|---|"]
+        for name, far, is_near in compare_cudnn():
+            is_right &= is_near
+            lines += [f"| {name} | {far:.1e} | {'near' if is_near else '**far**'} |"]
     lines += ["", "## Speed", "", "| what | ms | rate |", "|---|---|---|"]
     for name, spent, rate in timings(arguments.small):
         lines += [f"| {name} | {spent * 1e3:.4f} | {rate} |"]

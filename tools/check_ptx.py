@@ -22,6 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,8 +53,8 @@ class Outcome(NamedTuple):
 
 def shapes_of(kernel: Kernel) -> list[Shape]:
     """Axes that no merging leaves out, and memory of the kernel's own dtypes. Of a
-    block, the widest tiles, which need the most registers; of a product, matrices and
-    then an image's windows in both factors."""
+    block, the widest tiles, which need the most registers; of a product, matrices, then
+    an image's windows in both factors, and those of an image with a border."""
     memory = (*kernel.outputs, *kernel.inputs)
     form = kernel.form
     if isinstance(form, Nest):
@@ -61,7 +62,8 @@ def shapes_of(kernel: Kernel) -> list[Shape]:
     if isinstance(form, Block):
         return [Shape(form.parallel, MOST_COLUMNS, memory)]
     if isinstance(form, Gemm):
-        return [Shape(3, 1, memory, 1, 1), Shape(5, 3, memory, 2, 2)]
+        windows = Shape(5, 3, memory, 2, 2)
+        return [Shape(3, 1, memory, 1, 1), windows, replace(windows, guards=2 << 4)]
     return [Shape(2, 0, memory) if isinstance(form, Map) else Shape(2, 1, memory)]
 
 

@@ -151,10 +151,11 @@ enum class ArgumentOrigin : uint8_t {
   Gradients,  // the gradients of all results, as one list
   Sizes,  // sizes of forward tensors, as integers
   Tangent,  // the tangent of an input, by its number
+  Constant,  // a value that the plan holds, by its number
 };
 template <>
-inline constexpr int kNumCodes<ArgumentOrigin> = 7;
-inline constexpr std::string_view kArgumentOriginNames[] = {"argument", "result", "saved", "gradient", "gradients", "sizes", "tangent"};
+inline constexpr int kNumCodes<ArgumentOrigin> = 8;
+inline constexpr std::string_view kArgumentOriginNames[] = {"argument", "result", "saved", "gradient", "gradients", "sizes", "tangent", "constant"};
 
 // What a step of a plan does.
 enum class StepKind : uint8_t {

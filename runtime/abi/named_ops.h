@@ -18,6 +18,14 @@ enum class NamedOp : uint8_t {
   Clone,
   ConjPhysical,
   ConjView,
+  Conv1d,
+  Conv2d,
+  Conv3d,
+  ConvTranspose1d,
+  ConvTranspose2d,
+  ConvTranspose3d,
+  Convolution,
+  ConvolutionBackward,
   Copy,
   Detach,
   Expand,
@@ -47,7 +55,7 @@ enum class NamedOp : uint8_t {
   Zero,
   ZerosLike,
 };
-constexpr int kNumNamedOps = 38;
+constexpr int kNumNamedOps = 46;
 
 struct NamedOpRow {
   const char *name, *why;  // what needs it, for the error
@@ -63,6 +71,14 @@ inline constexpr NamedOpRow kNamedOps[] = {
     {"clone", "a leaf's gradient must not share memory; tangents are not shared"},
     {"_conj_physical", "the elements of a tensor whose conjugation is pending"},
     {"_conj", "a pending conjugation ends; histories of views"},
+    {"conv1d", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"conv2d", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"conv3d", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"conv_transpose1d", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"conv_transpose2d.input", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"conv_transpose3d.input", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"convolution", "a GPU may have a library for it (cuda/convolutions.h)"},
+    {"convolution_backward", "a GPU may have a library for it (cuda/convolutions.h)"},
     {"copy_", "writes into destinations, gradients and indexed elements"},
     {"detach", "modes and subclasses see saved results and gradients being detached"},
     {"expand", "batched operands, assignment by index and tangents broadcast"},

@@ -9,6 +9,7 @@
 // and the list lengths alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,6 +49,7 @@ struct DerivativePlan {
   const OpRecord* forward = nullptr;  // runs instead of the forward op: returns its results, then the values to save
   std::vector<ArgumentSource> arguments;  // one per argument of `op`
   std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
+  std::vector<Value> constants;           // what arguments of that origin are; lists live as long as the plan
   std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
                                           // output results[r]); a list result counts once per element
   std::vector<PassedGradient> passed;     // computed by no op
@@ -89,6 +91,8 @@ using DerivativeFinder = SharedPlan (*)(const OpCall& call, uint64_t needs_grad)
 bool seen_gradient_reads_results(const OpRecord& op);
 
 constexpr int kNumRules = kNumCodes<Rule>;
+// Gives the gradients of calls on a device that has a library for them; null: as on the CPU. Null while there is none.
+extern std::atomic<DerivativeFinder> device_derivative;
 SharedPlan find_rule(Rule rule, const OpCall& call, uint64_t mask);
 inline SharedPlan find_derivative(const OpCall& call, uint64_t needs_grad) {
   return find_rule(Rule::Vjp, call, needs_grad);

@@ -83,6 +83,7 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
     Value& constant = *new (&facts.constants[i]) Value;
     switch (source.from) {
       case From::Sizes: constant = sizes_of(call, *facts.plan, cursor); break;
+      case From::Constant: constant = facts.plan->constants[static_cast<size_t>(source.index)]; break;
       case From::Result:
       case From::Saved: facts.owned |= 1u << i; break;
       case From::Argument: {

@@ -22,6 +22,7 @@
 namespace pellucid {
 
 struct Launch;  // kernels/device_launch.h
+struct OpCall;
 class DevicePool;
 
 // How a backend's memory is suballocated (core/device_pool.h). None: one allocation of the backend per block.
@@ -52,6 +53,10 @@ class Backend {
   virtual bool launches_kernels() const { return false; }
   // Runs a kernel and returns its status (kernels/kernel_ref.h); nullopt: the kernel runs on the CPU.
   virtual std::optional<int64_t> launch(const Launch&) { return std::nullopt; }
+  // Whether products are launched with guards (LaunchOperand), rather than with a copy of what they read.
+  virtual bool takes_guards() const { return false; }
+  // Runs an op that has a plan as a whole, by a library of the device's; false: its plan runs, step by step.
+  virtual bool run_op(Device, OpCall&) { return false; }
   virtual void synchronize(Device) {}
 
   // Copies that may return before they have run, from or to memory of `allocate_pinned`.

@@ -14,6 +14,8 @@
 #include "core/device_pool.h"
 #include "core/error.h"
 #include "core/hooks.h"
+#include "cuda/convolutions.h"
+#include "cuda/library.h"
 #include "cuda/products.h"
 #include "cuda/status_ring.h"
 #include "ops/device_op.h"
@@ -53,7 +55,8 @@ struct IdHash {
 // What a kernel's code depends on: id, GPU, numbers of axes, dtypes in memory.
 std::string code_key(const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands) {
   std::string key(reinterpret_cast<const char*>(id.data()), id.size());
-  for (const int axes : {grid.stored, grid.reduced, grid.rows, grid.columns}) key += static_cast<char>(axes);
+  for (const int axes : {grid.stored, grid.reduced, grid.rows, grid.columns, grid.guards})
+    key += static_cast<char>(axes);
   for (const LaunchOperand& operand : operands) key += static_cast<char>(operand.dtype);
   return key;
 }
@@ -66,6 +69,13 @@ struct StreamsInTurn {
   size_t next = 0;
 };
 
+// An optional library on a GPU, looked for when it is first needed.
+template <class Library>
+struct Optional {
+  std::unique_ptr<Library> library;  // null: it is not installed
+  std::atomic<bool> is_known{false};
+};
+
 struct Gpu {
   Ordinal ordinal = 0;
   Handle context = nullptr;
@@ -74,8 +84,8 @@ struct Gpu {
   std::map<int, StreamsInTurn> by_priority;
   std::unordered_map<std::string, Handle> kernels;  // functions by code_key; null: no schedule takes it
   std::atomic<StatusRing*> statuses{nullptr};       // made at the first launch that needs it; never destroyed
-  std::unique_ptr<Products> products;               // null: the library is not installed
-  std::atomic<bool> looked_for_products{false};
+  Optional<Products> products;
+  Optional<Convolutions> convolutions;
 };
 
 struct Marked {
@@ -142,7 +152,9 @@ class Gpus final : public Backend {
   bool has_generators() const override { return true; }
 
   bool launches_kernels() const override { return true; }
+  bool takes_guards() const override { return true; }
   std::optional<int64_t> launch(const Launch& given) override;
+  bool run_op(Device device, OpCall& call) override;
   void note_fallback(const std::string& op, const char* kernel) override { source->log_fallback(op, kernel); }
 
   void synchronize(Device device) override {
@@ -280,6 +292,8 @@ class Gpus final : public Backend {
   Handle kernel_for(Device device, const KernelId& id, const GridLaunch& grid, std::span<const LaunchOperand> operands);
   StatusRing& statuses_of(Device device);
   bool multiply(const Launch& launch, const GridLaunch& grid, Handle stream);
+  template <class Library, class Make>
+  Library* find_optional(Optional<Library>& place, const char* name, Make&& make);
 
   uint64_t record(Device device, int64_t stream, unsigned flags) {
     const Handle handle = stream_of(device, stream);
@@ -406,18 +420,42 @@ StatusRing& Gpus::statuses_of(Device device) {
   return *own.statuses.load(std::memory_order_relaxed);
 }
 
+// Null: the library is not installed.
+template <class Library, class Make>
+Library* Gpus::find_optional(Optional<Library>& place, const char* name, Make&& make) {
+  if (!place.is_known.load(std::memory_order_acquire)) {
+    const std::string path = source->find_library(name);  // takes the interpreter's lock: before `mutex`
+    const std::lock_guard lock(mutex);
+    if (!path.empty() && !place.library) place.library = make(path);
+    place.is_known.store(true, std::memory_order_release);
+  }
+  return place.library.get();
+}
+
 // By cuBLASLt, if it is installed and takes the product.
 bool Gpus::multiply(const Launch& launch, const GridLaunch& grid, Handle stream) {
-  if (!Products::is_enabled.load(std::memory_order_relaxed)) return false;
-  Gpu& own = gpu(launch.device);
+  if (must_be_deterministic.load(std::memory_order_relaxed)) return false;
   const CaptureMode relaxed(*driver);
-  if (!own.looked_for_products.load(std::memory_order_acquire)) {
-    const std::string library = source->find_library("cublasLt");  // takes the interpreter's lock: before `mutex`
-    const std::lock_guard lock(mutex);
-    if (!library.empty() && !own.products) own.products = std::make_unique<Products>(library);
-    own.looked_for_products.store(true, std::memory_order_release);
-  }
-  return own.products && own.products->run(launch, grid, stream);
+  Products* const products = find_optional(gpu(launch.device).products, "cublasLt",
+                                           [](const std::string& path) { return std::make_unique<Products>(path); });
+  return products && products->run(launch, grid, stream);
+}
+
+// By cuDNN, if it is installed and takes the convolution.
+bool Gpus::run_op(Device device, OpCall& call) {
+  if (!is_convolution(*call.op) || !cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return false;
+  Gpu& own = use(device);
+  const CaptureMode relaxed(*driver);
+  Convolutions* const convolutions = find_optional(own.convolutions, "cudnn", [&](const std::string& path) {
+    return std::make_unique<Convolutions>(path, *this, device);
+  });
+  if (!convolutions) return false;
+  device_derivative.store(convolution_gradient, std::memory_order_relaxed);
+  if (!convolutions->run(call)) return false;
+  launches.fetch_add(1, std::memory_order_relaxed);
+  source->log_library("cudnn", call.op->qualified_name, device);
+  if (is_blocking_) finish_stream(device, current_stream(device));
+  return true;
 }
 
 std::optional<int64_t> Gpus::launch(const Launch& given) {

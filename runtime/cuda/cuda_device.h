@@ -29,6 +29,7 @@ struct KernelSource {
   // Where NVIDIA's library of this name is ("cublasLt"); empty: it is not installed.
   virtual std::string find_library(const char* name) = 0;
   virtual void log_launch(const Launch& launch, bool is_declined) = 0;
+  virtual void log_library(const char* name, const std::string& op, Device device) = 0;  // it ran a whole op
   virtual void log_fallback(const std::string& op, const char* kernel) = 0;
 };
 

@@ -12,6 +12,7 @@ constexpr uint64_t kMinTileColumns = 32, kMaxTileColumns = 256;  // the compiler
 struct Axis {
   int64_t extent;
   int64_t strides[kMaxNestOperands];
+  int64_t steps[kMaxGuards];  // of all operands' guards
 };
 
 // Whether the kernel's axes are those of the launch.
@@ -55,6 +56,16 @@ class Placing {
       for (const Axis& axis : axes_) add(axis.extent);
       for (size_t k = 0; k < launch_.operands.size(); ++k)
         for (const Axis& axis : axes_) add(axis.strides[k]);
+      size_t number = 0;
+      for (const LaunchOperand& operand : launch_.operands) {
+        if (!operand.guards.empty()) add(operand.offset);
+        for (const Guard& guard : operand.guards) {
+          add(guard.first);
+          add(guard.size);
+          for (const Axis& axis : axes_) add(axis.steps[number]);
+          ++number;
+        }
+      }
     }
     const auto params = static_cast<size_t>(kernel_.num_params);
     for (size_t k = 0; k < params; ++k) words.push_back(k < launch_.params.size() ? launch_.params[k] : 0);
@@ -67,6 +78,13 @@ class Placing {
   // Whether a product's sum runs over more points than its kernel can number.
   bool is_too_deep(int stored) const {
     return kernel_.form == GridForm::Gemm && !is_numbered(axes().subspan(static_cast<size_t>(stored)));
+  }
+  int guards() const {
+    const auto count = [&](size_t factor) {
+      const size_t k = static_cast<size_t>(launch_.num_outputs) + factor;
+      return k < launch_.operands.size() ? static_cast<int>(launch_.operands[k].guards.size()) : 0;
+    };
+    return count(0) + 16 * count(1);
   }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
@@ -83,8 +101,11 @@ class Placing {
   }
 
   Axis axis_of(size_t axis) const {
-    Axis made{launch_.extents[axis], {}};
+    Axis made{launch_.extents[axis], {}, {}};
     for (size_t k = 0; k < launch_.operands.size(); ++k) made.strides[k] = stride(k, axis);
+    size_t number = 0;
+    for (const LaunchOperand& operand : launch_.operands)
+      for (const Guard& guard : operand.guards) made.steps[number++] = guard.steps[axis];
     return made;
   }
 
@@ -97,6 +118,7 @@ class Placing {
       bool is_run = true;
       for (size_t k = 0; k < launch_.operands.size(); ++k)
         is_run &= outer.strides[k] == inner.strides[k] * inner.extent;
+      for (size_t k = 0; k < kMaxGuards; ++k) is_run &= outer.steps[k] == inner.steps[k] * inner.extent;
       if (is_run) {
         const int64_t extent = outer.extent * inner.extent;
         outer = inner;
@@ -116,8 +138,8 @@ class Placing {
       const bool has_row = stride(outputs, axis) != 0, has_column = stride(outputs + 1, axis) != 0;
       merge(has_row == has_column ? batches : has_row ? rows : columns, 0, axis);
     }
-    if (rows.empty()) rows.push_back({1, {}});
-    if (columns.empty()) columns.push_back({1, {}});
+    if (rows.empty()) rows.push_back({1, {}, {}});
+    if (columns.empty()) columns.push_back({1, {}, {}});
     for (auto* list : {&rows, &columns})
       for (; !is_numbered(*list); list->erase(list->begin())) batches.push_back(list->front());
     axes_ = std::move(batches);
@@ -156,6 +178,7 @@ GridLaunch place_on_grid(const GridKernel& kernel, const Launch& launch, uint64_
     grid.is_too_deep = placing.is_too_deep(grid.stored);
     grid.rows = placing.rows();
     grid.columns = placing.columns();
+    grid.guards = placing.guards();
     std::ranges::transform(placing.axes(), grid.extents, &Axis::extent);
   }
   for (int axis = 0; axis < grid.stored; ++axis) grid.points *= grid.extents[axis];

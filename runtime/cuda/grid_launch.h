@@ -24,6 +24,7 @@ struct GridLaunch {
   // Axes: with the operands' dtypes what a kernel's text depends on. The last stored ones of a product number its rows,
   // then its columns. Of a block, `reduced` is how many columns its tiles of results have.
   int stored = 0, reduced = 0, rows = 0, columns = 0;
+  int guards = 0;            // of a product's factors: how many of the first, and 16 for each of the second
   int64_t points = 1;        // of the stored axes
   bool is_too_deep = false;  // a product's sum has 2**31 points on several axes: no schedule takes it
   int64_t extents[kMaxAxes];

@@ -1,10 +1,9 @@
 #include "cuda/products.h"
 
-#include <dlfcn.h>
-
 #include <optional>
 
 #include "core/error.h"
+#include "cuda/library.h"
 
 namespace pellucid::cuda {
 
@@ -27,8 +26,6 @@ struct BlasFunctions {
   PELLUCID_BLAS_FUNCTIONS(PELLUCID_MEMBER)
 #undef PELLUCID_MEMBER
 };
-
-std::atomic<bool> Products::is_enabled{true};
 
 namespace {
 
@@ -96,12 +93,9 @@ void check(int status, const char* function) {
 
 Products::Products(const std::string& library)
     : functions_([&] {
-        void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!loaded) raise(ErrorKind::Runtime, "cuBLASLt: %s", dlerror());
+        void* const loaded = open_library("cuBLASLt", library);
         auto functions = std::make_unique<BlasFunctions>();
-#define PELLUCID_LOAD(member, symbol, parameters)                                           \
-  functions->member = reinterpret_cast<decltype(functions->member)>(dlsym(loaded, symbol)); \
-  if (!functions->member) raise(ErrorKind::Runtime, "%s has no " symbol, library.c_str());
+#define PELLUCID_LOAD(member, symbol, parameters) find_function(loaded, library, symbol, functions->member);
         PELLUCID_BLAS_FUNCTIONS(PELLUCID_LOAD)
 #undef PELLUCID_LOAD
         return functions;

@@ -1,11 +1,10 @@
 // Large products by cuBLASLt, where its library is installed: found at run time, never linked.
 //
-// The library sums in an order of its own, so its results are compared by tolerance; `Products::is_enabled` turns it
-// off. What it does not take (other dtypes, broadcast, gapped or unaligned factors, several batch axes, what it says that it does not support) runs on the project's own
-// schedule, as everything does without the library.
+// The library sums in an order of its own, so its results are compared by tolerance; `must_be_deterministic` turns it
+// off. What it does not take (other dtypes, broadcast, gapped or unaligned factors, several batch axes, what it says
+// that it does not support) runs on the project's own schedule, as everything does without the library.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -25,8 +24,6 @@ class Products {
 
   // Runs the product on a stream of the current context; false: it is not of a kind that the library computes.
   bool run(const Launch& launch, const GridLaunch& grid, Handle stream);
-
-  static std::atomic<bool> is_enabled;
 
  private:
   const std::unique_ptr<const BlasFunctions> functions_;

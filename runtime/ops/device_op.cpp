@@ -202,7 +202,10 @@ void run_on_device(OpCall& call, void*) {
     return handle_pointwise_on_device(call, nullptr);
   if (const KernelEntry draw = drawing_kernel(call, device); draw.function) return draw.function(call, draw.context);
   if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
-  if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
+  if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) {
+    if (call.op->variant == Variant::Functional && backend_of(device).run_op(device, call)) return;
+    return run_graph_op_on(call, device);
+  }
   if (on_cpu.function == handle_join) return run_join_on(call, device);
   if (Backend* const backend = find_backend(device.type))
     note_fallback(*backend, call.op->qualified_name, call.op->schema.name.c_str());

@@ -27,7 +27,7 @@ FORK_SAFE ForkSafeMutex mutex;  // of the blocks of all backends
 class PythonBackend final : public Backend {
  public:
   struct Abilities {
-    bool launches, streams, generators;
+    bool launches, streams, generators, guards;
   };
   PythonBackend(Object methods, std::string name, int count, Abilities can)
       : methods_(methods.leak()), name_(std::move(name)), count_(count), can_(can) {}
@@ -89,6 +89,7 @@ class PythonBackend final : public Backend {
 
   bool launches_kernels() const override { return can_.launches; }
   bool has_generators() const override { return can_.generators; }
+  bool takes_guards() const override { return can_.guards; }
 
   std::optional<int64_t> launch(const Launch& given) override {
     const HoldGil gil;
@@ -97,9 +98,10 @@ class PythonBackend final : public Backend {
     for (size_t k = 0; k < given.operands.size(); ++k) {
       const LaunchOperand& operand = given.operands[k];
       PyTuple_SET_ITEM(operands.get(), k,
-                       checked(Py_BuildValue("(KsNN)", static_cast<unsigned long long>(operand.address),
+                       checked(Py_BuildValue("(KsNNLLN)", static_cast<unsigned long long>(operand.address),
                                              std::string(pellucid::name(operand.dtype)).c_str(), numbers(operand.sizes),
-                                             numbers(operand.strides))));
+                                             numbers(operand.strides), static_cast<long long>(operand.offset),
+                                             static_cast<long long>(operand.num_bytes), guards_of(operand))));
     }
     Object ran = own(PyObject_CallFunction(
         receive.get(), "Osy#iNiONLL", methods_, given.op, reinterpret_cast<const char*>(given.kernel.id.data()),
@@ -241,6 +243,18 @@ class PythonBackend final : public Backend {
           text_of(given.get()).c_str());
   }
 
+  // ((first, size, steps), ...).
+  static PyObject* guards_of(const LaunchOperand& operand) {
+    Object made = own(PyTuple_New(static_cast<Py_ssize_t>(operand.guards.size())));
+    for (size_t k = 0; k < operand.guards.size(); ++k) {
+      const Guard& guard = operand.guards[k];
+      PyTuple_SET_ITEM(made.get(), k,
+                       checked(Py_BuildValue("(LLN)", static_cast<long long>(guard.first),
+                                             static_cast<long long>(guard.size), numbers(guard.steps))));
+    }
+    return made.leak();
+  }
+
   template <class Number>
   static PyObject* numbers(std::span<const Number> list) {
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
@@ -293,16 +307,17 @@ class PythonBackend final : public Backend {
   std::map<std::pair<int, uint64_t>, int64_t> captured_events_;  // by device; the streams of their captures
 };
 
-// _add_backend(name, count, methods, launches, streams, generators, (policy, alignment, padding, segment, poison, color))
+// _add_backend(name, count, methods, launches, streams, generators, guards,
+//              (policy, alignment, padding, segment, poison, color))
 PyObject* add_python_backend(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char* name;
     int count;
     PyObject* methods;
-    int launches, streams, generators, policy, poison;
+    int launches, streams, generators, guards, policy, poison;
     Py_ssize_t alignment, padding, segment, color;
-    if (!PyArg_ParseTuple(args, "siOppp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams,
-                          &generators, &policy, &alignment, &padding, &segment, &poison, &color))
+    if (!PyArg_ParseTuple(args, "siOpppp(innnpn):_add_backend", &name, &count, &methods, &launches, &streams,
+                          &generators, &guards, &policy, &alignment, &padding, &segment, &poison, &color))
       return nullptr;
     const PoolOptions pool{static_cast<PoolPolicy>(policy),
                            static_cast<size_t>(alignment),
@@ -310,8 +325,8 @@ PyObject* add_python_backend(PyObject*, PyObject* args) {
                            static_cast<size_t>(segment),
                            poison != 0,
                            static_cast<size_t>(color)};
-    auto backend = std::make_unique<PythonBackend>(
-        Object::borrow(methods), name, count, PythonBackend::Abilities{launches != 0, streams != 0, generators != 0});
+    const PythonBackend::Abilities can{launches != 0, streams != 0, generators != 0, guards != 0};
+    auto backend = std::make_unique<PythonBackend>(Object::borrow(methods), name, count, can);
     serve_ops_on(add_backend(name, std::move(backend), {}, pool));
     return none();
   });

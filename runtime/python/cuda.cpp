@@ -1,10 +1,12 @@
 // NVIDIA GPUs for Python: kernels' text comes from pellucid.devices.grids, and torch.cuda asks here.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "core/device_names.h"
+#include "cuda/convolutions.h"
 #include "cuda/cuda_device.h"
-#include "cuda/products.h"
+#include "cuda/library.h"
 #include "python/contexts.h"
 #include "python/extension_device.h"
 #include "python/object.h"
@@ -38,8 +40,9 @@ class Compiler final : public cuda::KernelSource {
     const Object dtypes = own(PyTuple_New(static_cast<Py_ssize_t>(operands.size())));
     for (size_t k = 0; k < operands.size(); ++k)
       PyTuple_SET_ITEM(dtypes.get(), k, to_string(pellucid::name(operands[k].dtype)).leak());
-    const Object found = own(PyObject_CallFunction(image_of.get(), "O(iiii)Oi", id_of(id).get(), grid.stored,
-                                                   grid.reduced, grid.rows, grid.columns, dtypes.get(), gpu));
+    const Object found =
+        own(PyObject_CallFunction(image_of.get(), "O(iiiii)Oi", id_of(id).get(), grid.stored, grid.reduced, grid.rows,
+                                  grid.columns, grid.guards, dtypes.get(), gpu));
     char* bytes;
     Py_ssize_t size;
     checked(PyBytes_AsStringAndSize(found.get(), &bytes, &size));
@@ -58,6 +61,10 @@ class Compiler final : public cuda::KernelSource {
   void log_launch(const Launch& launch, bool is_declined) override {
     if (launches_are_traced()) [[unlikely]]
       log_extension_launch(launch.op, launch.kernel.id.data(), launch.device, is_declined);
+  }
+  void log_library(const char* name, const std::string& op, Device device) override {
+    if (launches_are_traced()) [[unlikely]]
+      log_extension_op(op, name, device);
   }
   void log_fallback(const std::string& op, const char* kernel) override {
     if (!launches_are_traced()) return;
@@ -177,8 +184,32 @@ PyObject* launch(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* use_cublas(PyObject*, PyObject* may) {
-  return guarded([&] { return cuda::Products::is_enabled.store(PyObject_IsTrue(may) == 1), none(); });
+PyObject* require_determinism(PyObject*, PyObject* must) {
+  return guarded([&] { return cuda::must_be_deterministic.store(PyObject_IsTrue(must) == 1), none(); });
+}
+
+// _set_cudnn(enabled, benchmark, benchmark_limit, deterministic, allow_tf32).
+PyObject* set_cudnn(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int is_enabled, times_candidates, most_candidates, is_deterministic, allows_tf32;
+    if (!PyArg_ParseTuple(args, "ppipp:_set_cudnn", &is_enabled, &times_candidates, &most_candidates, &is_deterministic,
+                          &allows_tf32))
+      return nullptr;
+    cuda::CudnnSettings& settings = cuda::cudnn_settings;
+    settings.is_enabled.store(is_enabled);
+    settings.times_candidates.store(times_candidates);
+    settings.most_candidates.store(std::max(most_candidates, 0));
+    settings.is_deterministic.store(is_deterministic);
+    settings.allows_tf32.store(allows_tf32);
+    return none();
+  });
+}
+
+PyObject* cudnn_version(PyObject*, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    const char* const text = PyUnicode_AsUTF8(path);
+    return text ? PyLong_FromLongLong(cuda::cudnn_version(text)) : nullptr;
+  });
 }
 
 std::vector<int64_t> numbers_of(PyObject* tuple) {
@@ -192,12 +223,26 @@ std::vector<int64_t> numbers_of(PyObject* tuple) {
 
 struct PlacedOperand {
   uint64_t address;
-  DType dtype;
   std::vector<int64_t> sizes, strides;
+  int64_t offset;
+  std::vector<std::vector<int64_t>> steps;  // of the guards
+  std::vector<Guard> guards;
+
+  LaunchOperand operand() const { return {address, DType::UInt8, sizes, strides, guards, offset, 0}; }
+
+  // From (first, size, steps).
+  void add_guard(PyObject* given) {
+    long long first, size;
+    PyObject* numbers;
+    if (!PyArg_ParseTuple(given, "LLO!", &first, &size, &PyTuple_Type, &numbers)) raise_python();
+    steps.push_back(numbers_of(numbers));
+    guards.push_back({first, size, steps.back()});
+  }
 };
 
 // _place_on_grid((form, params, sums, wide), outputs, stored, extents, operands, params, status): ((stored axes, other
-// axes, a product's rows and columns), the kernel's arguments). Operands: (address, sizes, strides).
+// axes, a product's rows, columns and guards), the kernel's arguments). Operands: (address, sizes, strides, offset,
+// guards).
 PyObject* place(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int form, num_params, num_outputs, num_stored;
@@ -210,15 +255,16 @@ PyObject* place(PyObject*, PyObject* args) {
     std::vector<PlacedOperand> placed;
     for (Py_ssize_t k = 0; k < PyTuple_Size(operands_given); ++k) {
       unsigned long long address;
-      PyObject *sizes, *strides;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands_given, k), "KO!O!", &address, &PyTuple_Type, &sizes,
-                            &PyTuple_Type, &strides))
+      long long offset;
+      PyObject *sizes, *strides, *guards;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands_given, k), "KO!O!LO!", &address, &PyTuple_Type, &sizes,
+                            &PyTuple_Type, &strides, &offset, &PyTuple_Type, &guards))
         return nullptr;
-      placed.push_back({address, DType::UInt8, numbers_of(sizes), numbers_of(strides)});
+      placed.push_back({address, numbers_of(sizes), numbers_of(strides), offset, {}, {}});
+      for (Py_ssize_t g = 0; g < PyTuple_Size(guards); ++g) placed.back().add_guard(PyTuple_GET_ITEM(guards, g));
     }
     std::vector<LaunchOperand> operands;
-    for (const PlacedOperand& operand : placed)
-      operands.push_back({operand.address, operand.dtype, operand.sizes, operand.strides});
+    for (const PlacedOperand& operand : placed) operands.push_back(operand.operand());
     std::vector<uint64_t> params;
     for (Py_ssize_t k = 0; k < PyTuple_Size(params_given); ++k) {
       params.push_back(PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(params_given, k)));
@@ -229,7 +275,7 @@ PyObject* place(PyObject*, PyObject* args) {
     const Launch launch{"", nothing, {}, extents, num_stored, operands, num_outputs, params};
     const GridKernel kernel{static_cast<GridForm>(form), num_params, sums, wide};
     const GridLaunch grid = place_on_grid(kernel, launch, status);
-    return Py_BuildValue("((iiii)y#)", grid.stored, grid.reduced, grid.rows, grid.columns,
+    return Py_BuildValue("((iiiii)y#)", grid.stored, grid.reduced, grid.rows, grid.columns, grid.guards,
                          reinterpret_cast<const char*>(grid.words.data()),
                          static_cast<Py_ssize_t>(grid.words.size() * sizeof(uint64_t)));
   });
@@ -246,7 +292,9 @@ PyMethodDef functions[] = {
     {"_cuda_load", load, METH_VARARGS, "_cuda_load(gpu, image, name): a CUfunction."},
     {"_cuda_allow_shared", allow_shared, METH_VARARGS, "_cuda_allow_shared(gpu, function, bytes) of dynamic memory."},
     {"_cuda_launch", launch, METH_VARARGS, "_cuda_launch(gpu, function, grid, words) on the current stream."},
-    {"_use_cublas", use_cublas, METH_O, "Whether large products may run by cuBLASLt."},
+    {"_require_determinism", require_determinism, METH_O, "Whether GPUs' libraries may only do what is deterministic."},
+    {"_set_cudnn", set_cudnn, METH_VARARGS, "The switches of torch.backends.cudnn."},
+    {"_cudnn_version", cudnn_version, METH_O, "The version of the library at a path."},
     {"_place_on_grid", place, METH_VARARGS, "A launch as the arguments of a grid's kernel."},
     {},
 };

@@ -206,6 +206,12 @@ void log_extension_fallback(const char* name, const std::string& op, const char*
   own(PyObject_CallFunction(log_fallback.get(), "sss", name, op.c_str(), kernel));
 }
 
+void log_extension_op(const std::string& op, const char* library, Device device) {
+  const HoldGil gil;
+  static constinit LateImport log_launch("pellucid.devices.launching", "log_launch");
+  own(PyObject_CallFunction(log_launch.get(), "sssi", op.c_str(), library, device_name(device).c_str(), 0));
+}
+
 const char* extension_kernel_text(const uint8_t* kernel_id) {
   const std::string id(reinterpret_cast<const char*>(kernel_id), kKernelIdBytes);
   {

@@ -82,6 +82,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
         break;
       case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
+      case From::Constant: args.push_back(plan.constants[static_cast<size_t>(source.index)]); break;
       case From::Gradient:
       case From::Gradients:
       case From::Saved: raise(ErrorKind::Runtime, "a tangent rule needs a gradient; this is a fault of pellucid");

@@ -73,6 +73,14 @@ CASES = {
     "product": case(Gemm(), (F32, F32, F32), 2, 1),
     "product with a bias": case(Gemm(), ("float16",) * 4, 3, 1),
     "product of integers": case(Gemm(), ("int8",) * 3, 2, 1),
+    "windows of an image with a border": (
+        Kernel(Gemm(), (F32,) * 3, (F32,), ()),
+        Shape(5, 3, (F32,) * 4, 2, 2, guards=3 << 4),
+    ),
+    "windows of float16 with a border": (
+        Kernel(Gemm(), ("float16",) * 2, ("float16",), ()),
+        Shape(4, 3, ("float16",) * 3, 1, 2, guards=2 << 4),
+    ),
 }
 # AMD's compiler spills registers of these, and nothing launches them there.
 ATTENTION = {

@@ -535,6 +535,8 @@ def _add_backend(
     methods: Any,
     launches: _bool,
     streams: _bool,
+    generators: _bool,
+    guards: _bool,
     pool: tuple[_int, _int, _int, _int, _bool, _int],
     /,
 ) -> None: ...
@@ -576,7 +578,16 @@ def _cuda_launch(
     gpu: _int, function: _int, grid: tuple[_int, ...], words: Any, /
 ) -> None: ...
 def _cuda_allow_shared(gpu: _int, function: _int, nbytes: _int, /) -> None: ...
-def _use_cublas(enabled: _bool, /) -> None: ...
+def _require_determinism(required: _bool, /) -> None: ...
+def _set_cudnn(
+    enabled: _bool,
+    benchmark: _bool,
+    benchmark_limit: _int,
+    deterministic: _bool,
+    allow_tf32: _bool,
+    /,
+) -> None: ...
+def _cudnn_version(path: str, /) -> _int: ...
 def _place_on_grid(
     facts: Any,
     outputs: _int,

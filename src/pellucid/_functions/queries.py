@@ -78,10 +78,11 @@ _settings = {"deterministic": False, "warn_only": False, "precision": "highest"}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Stores the setting. Every algorithm is deterministic anyway, but for products by
-    cuBLASLt on a GPU, which it turns off."""
+    """Stores the setting. Every algorithm is deterministic anyway, but for those of
+    NVIDIA's libraries on a GPU: it turns products by cuBLASLt off, and leaves cuDNN the
+    deterministic ones."""
     _settings.update(deterministic=mode, warn_only=warn_only)
-    _C._use_cublas(not mode)
+    _C._require_determinism(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -1,33 +1,91 @@
-"""cuDNN: absent. Its switches can be set and read; they have no effect."""
+"""cuDNN: convolutions on GPUs of NVIDIA, where its library is installed.
+
+The switches are attributes of this module, as in PyTorch: ``enabled``, ``benchmark``,
+``benchmark_limit``, ``deterministic``, ``allow_tf32`` and ``fp32_precision``. Without
+the library, or where it does not take a convolution, the project's kernels run, and the
+switches have no effect. The runtime's side is ``runtime/cuda/convolutions.h``.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
 from typing import Any
+
+from pellucid import _C
 
 enabled = True
 benchmark = False
-benchmark_limit = 10
+benchmark_limit: int | None = 10
 deterministic = False
 allow_tf32 = True
 fp32_precision = "none"
 
+_SWITCHES = (
+    *("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32"),
+    "fp32_precision",
+)
+_FLOAT_DTYPES = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
+
+
+class _Switches(ModuleType):
+    """The module's class: the runtime is told of every switch that is set."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = getattr(self, name, None)
+        super().__setattr__(name, value)
+        if name not in _SWITCHES:
+            return
+        try:
+            _tell(self)
+        except (TypeError, ValueError, OverflowError):
+            super().__setattr__(name, before)
+            raise
+
+
+def _tell(module: Any) -> None:
+    precision = module.fp32_precision
+    if precision not in ("none", "ieee", "tf32"):
+        raise ValueError(
+            f"fp32_precision is {precision!r}; give 'ieee', 'tf32', or 'none' for what "
+            "allow_tf32 says"
+        )
+    allows = module.allow_tf32 if precision == "none" else precision == "tf32"
+    limit = module.benchmark_limit or 0
+    _C._set_cudnn(
+        *(bool(module.enabled), bool(module.benchmark), limit),
+        *(bool(module.deterministic), bool(allows)),
+    )
+
+
+@cache
+def _library() -> str:
+    """Where the library is; "" without a GPU or where it is not installed."""
+    if not _C._find_cuda()[0]:
+        return ""
+    from pellucid.devices.grids import find_library
+
+    return find_library("cudnn")
+
 
 def is_available() -> bool:
-    """False: there is no cuDNN."""
-    return False
+    """Whether there is a GPU of NVIDIA, and the library is installed."""
+    return bool(_library())
 
 
-def version() -> None:
-    """None: there is no cuDNN."""
-    return None
+def version() -> int | None:
+    """The library's version, such as 91002 for 9.10.2; None without the library."""
+    return _C._cudnn_version(_library()) if is_available() else None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """False: no tensor is on a GPU."""
-    return False
+    """Whether a convolution of the tensor may run by the library: it is on a GPU and
+    has a floating-point dtype, and the library is installed and enabled."""
+    is_there = tensor.device.type == "cuda" and str(tensor.dtype) in _FLOAT_DTYPES
+    return is_there and enabled and is_available()
 
 
 def set_flags(
@@ -36,20 +94,13 @@ def set_flags(
     _benchmark_limit: int | None = None,
     _deterministic: bool | None = None,
     _allow_tf32: bool | None = None,
-    _fp32_precision: str = "none",
+    _fp32_precision: str | None = None,
 ) -> tuple[Any, ...]:
     """Sets the switches that are given; returns all as they were."""
     module = sys.modules[__name__]
-    given = {
-        "enabled": _enabled,
-        "benchmark": _benchmark,
-        "benchmark_limit": _benchmark_limit,
-        "deterministic": _deterministic,
-        "allow_tf32": _allow_tf32,
-        "fp32_precision": _fp32_precision,
-    }
-    before = tuple(getattr(module, name) for name in given)
-    for name, value in given.items():
+    given = (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)
+    before = tuple(getattr(module, name) for name in _SWITCHES)
+    for name, value in zip(_SWITCHES, (*given, _fp32_precision), strict=True):
         if value is not None:
             setattr(module, name, value)
     return before
@@ -64,7 +115,16 @@ def flags(
     allow_tf32: bool = True,
     fp32_precision: str = "none",
 ) -> Iterator[None]:
-    """Sets the switches for a block."""
+    """Sets the switches for a block.
+
+    ``benchmark``: the first convolution of every size times the library's algorithms,
+    ``benchmark_limit`` of them (0: all), and the project's kernels, and the fastest are
+    used from then on. ``deterministic``: only algorithms that give the same bits in
+    every run. ``allow_tf32``: whether products of float32 may be rounded to tf32.
+
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True):
+            y = conv(x)
+    """
     before = set_flags(
         enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision
     )
@@ -72,3 +132,6 @@ def flags(
         yield
     finally:
         set_flags(*before)
+
+
+sys.modules[__name__].__class__ = _Switches

@@ -59,6 +59,9 @@ class Backend:
     name: str = ""
     count: int = 1
     forms: frozenset[str] = _STEPS
+    # Whether `launch` takes products that read zeros beyond the ends of an operand
+    # (`Operand.guards`); if not, the operand is copied with its zeros first.
+    guards: bool = False
 
     # How memory is handed out: "none" asks `allocate` for each block; the others take
     # segments of at least `segment` bytes, and reuse what was freed. Addresses and
@@ -169,7 +172,7 @@ def register(backend: Backend) -> None:
     _require_methods(backend)
     launches = type(backend).launch is not Backend.launch
     pool = _pool_of(backend)
-    abilities = launches, backend.streams, backend.generators
+    abilities = launches, backend.streams, backend.generators, backend.guards
     _C._add_backend(name, count, backend, *abilities, pool)
     _registered[name] = backend
     _install(name)

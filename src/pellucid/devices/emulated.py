@@ -56,7 +56,9 @@ class Placed(NamedTuple):
     @classmethod
     def of(cls, launch: Launch) -> Placed:
         """As the runtime places launches on a GPU."""
-        operands = tuple((o.address, o.sizes, o.strides) for o in launch.operands)
+        operands = tuple(
+            (o.address, o.sizes, o.strides, o.offset, o.guards) for o in launch.operands
+        )
         outputs = len(launch.kernel.outputs)
         axes, words = _C._place_on_grid(
             *(grid_facts(launch.kernel), outputs, launch.stored, launch.extents),
@@ -70,7 +72,8 @@ class Emulated(Backend):
     """``torch.device("emu")``. ``order`` of threads and of blocks: 0 ascending, 1
     descending, else a seed of random ones."""
 
-    name, count, forms, generators = "emu", 2, FORMS, True
+    name, count, forms = "emu", 2, FORMS
+    generators = guards = True
 
     def __init__(self, order: int = 0) -> None:
         self.order = order
@@ -133,6 +136,8 @@ def run_grid(
 
 def _reach(operand: Any) -> tuple[int, int]:
     """The first byte of an operand and the one behind its last."""
+    if operand.guards:
+        return operand.address, operand.address + operand.num_bytes
     low = high = operand.address
     for size, step in zip(operand.sizes, operand.strides, strict=True):
         reach = (size - 1) * step

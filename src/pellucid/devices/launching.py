@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pellucid import _C
 from pellucid.devices.recording import add_launch
@@ -70,7 +70,7 @@ def receive(
     device: int,
     extents: tuple[int, ...],
     stored: int,
-    operands: tuple[tuple[int, str, tuple[int, ...], tuple[int, ...]], ...],
+    operands: tuple[tuple[Any, ...], ...],
     params: tuple[int, ...],
     stream: int,
     captured: int,
@@ -84,8 +84,8 @@ def receive(
         return None
     dtypes = moved_as(tuple(operand[1] for operand in operands), kernel)
     made = tuple(
-        Operand(address, dtype, sizes, strides)
-        for (address, _, sizes, strides), dtype in zip(operands, dtypes, strict=True)
+        Operand(address, dtype, *geometry)
+        for (address, _, *geometry), dtype in zip(operands, dtypes, strict=True)
     )
     launch = Launch(op, kernel, device, extents, stored, made, params, stream)
     if launch.form not in backend.forms:

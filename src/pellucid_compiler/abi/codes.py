@@ -169,6 +169,7 @@ ORIGIN: Final = Codes(
         "gradients": "the gradients of all results, as one list",
         "sizes": "sizes of forward tensors, as integers",
         "tangent": "the tangent of an input, by its number",
+        "constant": "a value that the plan holds, by its number",
     },
 )
 

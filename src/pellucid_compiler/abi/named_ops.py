@@ -61,6 +61,46 @@ NAMED_OPS: Final = (
     ),
     NamedOp("ConjView", "_conj", "a pending conjugation ends; histories of views"),
     NamedOp(
+        "Conv1d",
+        "conv1d",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "Conv2d",
+        "conv2d",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "Conv3d",
+        "conv3d",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "ConvTranspose1d",
+        "conv_transpose1d",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "ConvTranspose2d",
+        "conv_transpose2d.input",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "ConvTranspose3d",
+        "conv_transpose3d.input",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "Convolution",
+        "convolution",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
+        "ConvolutionBackward",
+        "convolution_backward",
+        "a GPU may have a library for it (cuda/convolutions.h)",
+    ),
+    NamedOp(
         "Copy", "copy_", "writes into destinations, gradients and indexed elements"
     ),
     NamedOp(

@@ -45,12 +45,22 @@ View = Callable[[int, str, tuple[int, ...], tuple[int, ...]], Any]
 @dataclass(frozen=True)
 class Operand:
     """A value in a device's memory: per axis of the launch, or of a nest per dim of the
-    value, a size and a stride in bytes."""
+    value, a size and a stride in bytes.
+
+    Only a backend that takes ``guards`` is given any: (first, size, steps) for each dim
+    in which a product reads the value beyond its ends. A point's index is ``first``
+    plus its place along each axis times that axis' step, and the element counts as zero
+    unless ``0 <= index < size``. The address is then that of the whole value, of
+    ``num_bytes``, and the first point is ``offset`` bytes from it.
+    """
 
     address: int
     dtype: str
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
+    offset: int = 0
+    num_bytes: int = 0
+    guards: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,22 +29,28 @@ from pellucid_compiler.ir.expr import Expr
 class Shape:
     """``stored`` axes number the results, ``reduced`` axes are inside of each; those of
     a nest are all stored. The last stored axes of a product are its ``rows`` and then
-    its ``columns``. Of a block, ``stored`` classes are independent, and ``reduced`` is
-    how many columns its tiles of results have. ``memory`` has the operands' dtypes
-    there, outputs first."""
+    its ``columns``; ``guards`` has 1 for each dim in which the first factor is read
+    beyond its ends, and 16 for each of the second. Of a block, ``stored`` classes are
+    independent, and ``reduced`` is how many columns its tiles of results have.
+    ``memory`` has the operands' dtypes there, outputs first."""
 
     stored: int
     reduced: int
     memory: tuple[str, ...]
     rows: int = 0
     columns: int = 0
+    guards: int = 0
 
     @classmethod
-    def of(cls, axes: tuple[int, int, int, int], memory: tuple[str, ...]) -> Shape:
-        """From the numbers of axes of runtime/cuda/grid_launch.h: stored, reduced, rows
-        and columns."""
-        stored, reduced, rows, columns = axes
-        return cls(stored, reduced, memory, rows, columns)
+    def of(cls, axes: tuple[int, int, int, int, int], memory: tuple[str, ...]) -> Shape:
+        """From the numbers of axes of runtime/cuda/grid_launch.h: stored, reduced,
+        rows, columns and guards."""
+        stored, reduced, rows, columns, guards = axes
+        return cls(stored, reduced, memory, rows, columns, guards)
+
+    def guards_of(self, factor: int) -> int:
+        """In how many dims factor 0 or 1 is read beyond its ends."""
+        return self.guards >> 4 * factor & 15
 
     @property
     def axes(self) -> int:
@@ -54,7 +60,10 @@ class Shape:
         """The names of pointers and of numbers: extents ``e``, strides in bytes ``t``
         by operand and axis, parameters ``p``, and the number of groups of rows that are
         added up, with the stride ``g`` of each output from group to group. A nest's
-        operands have strides by their own dims, and then their sizes ``s``."""
+        operands have strides by their own dims, and then their sizes ``s``. A factor
+        with guards has the bytes ``o`` to its first point, and for each guard the index
+        ``f`` of that point, the size ``n``, and the steps ``w`` of the index by axis.
+        """
         operands, form = range(len(self.memory)), kernel.form
         axes = form.num_classes if isinstance(form, Block) else self.axes
         ranks = [axes] * len(self.memory)
@@ -65,6 +74,12 @@ class Shape:
         numbers += [f"t{place}" for place in places]
         if isinstance(form, Nest):
             numbers += [f"s{place}" for place in places]
+        for factor in range(2):
+            count, k = self.guards_of(factor), len(kernel.outputs) + factor
+            numbers += [f"o{k}"] * bool(count)
+            for guard in (f"{k}_{number}" for number in range(count)):
+                numbers += [f"f{guard}", f"n{guard}"]
+                numbers += [f"w{guard}_{axis}" for axis in range(axes)]
         numbers += [f"p{number}" for number in range(len(kernel.params))]
         numbers += ["groups", *(f"g{k}" for k in range(len(kernel.outputs)))]
         return [*(f"d{k}" for k in operands), "status"], numbers

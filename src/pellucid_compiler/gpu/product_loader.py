@@ -4,13 +4,15 @@ A tile has lines (rows of the first factor, columns of the second), each with th
 places along the sum. Lines and places may run over several axes, so a factor may be
 the windows of an image, which are never stored: where a line or a place is comes from
 a small table in shared memory. Tiles go by asynchronous copies of 16 bytes where the
-strides allow it, else element by element.
+strides allow it, else element by element. Where a factor is read beyond its ends, as an
+image is by a convolution with a border, every element's index is checked (``Guard``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pellucid_compiler.codegen.builder import I64, Value
 from pellucid_compiler.codegen.formats import convert, memory_type, to_memory
@@ -52,8 +54,26 @@ class Layout:
         return outer * self.pitch + inner * self.item
 
 
+class Guard(NamedTuple):
+    """A dim in which a factor is read beyond its ends: the operand, and which of its
+    guards."""
+
+    operand: int
+    number: int
+
+    def name(self, g: Grid) -> str:
+        """As the kernel's arguments have it."""
+        return f"{g.order[self.operand]}_{self.number}"
+
+
+def guards_of(g: Grid, factor: int) -> list[Guard]:
+    """The guards of factor 0 or 1."""
+    return [Guard(factor, number) for number in range(g.shape.guards_of(factor))]
+
+
 class Places:
-    """How far points of some axes are from the first one in the operands, by number.
+    """How far points of some axes are from the first one in the operands, by number,
+    and in the dims that have guards.
 
     One axis is a multiplication; several are a table of ``count`` points, which
     ``write`` fills: ``parts`` of them in turn, so that one is read while the next is
@@ -64,7 +84,7 @@ class Places:
         self,
         g: Grid,
         axes: Sequence[int],
-        operands: Sequence[int],
+        operands: Sequence[int | Guard],
         count: int,
         parts: int,
     ) -> None:
@@ -73,11 +93,13 @@ class Places:
         if len(axes) > 1:
             self.table = g.function.shared(parts * len(operands) * count * 8)
 
-    def stride(self, operand: int, axis: int) -> Value:
+    def stride(self, operand: int | Guard, axis: int) -> Value:
+        if isinstance(operand, Guard):
+            return self.g.named[f"w{operand.name(self.g)}_{axis}"]
         return self.g.named[f"t{self.g.order[operand]}_{axis}"]
 
-    def computed(self, operand: int, point: Value) -> Value:
-        """The bytes from the first point."""
+    def computed(self, operand: int | Guard, point: Value) -> Value:
+        """The bytes, or indices, from the first point."""
         found = self.g.function.integer(0)
         for axis, place in self._coordinates(point).items():
             found = found + place * self.stride(operand, axis)
@@ -98,7 +120,7 @@ class Places:
         found[self.axes[0]] = f.convert("zext", left, "i64")
         return found
 
-    def _slot(self, operand: int, number: Value, part: Value) -> Value:
+    def _slot(self, operand: int | Guard, number: Value, part: Value) -> Value:
         assert self.table is not None
         row = part * len(self.operands) + self.operands.index(operand)
         return self.g.function.offset(self.table, (row * self.count + number) * 8)
@@ -117,8 +139,10 @@ class Places:
 
         f.branch((thread < self.count) & (self.g.count(self.axes) > 0), fill)
 
-    def read(self, operand: int, first: Value, number: Value, part: Value) -> Value:
-        """The bytes from the first point to point ``first + number``."""
+    def read(
+        self, operand: int | Guard, first: Value, number: Value, part: Value
+    ) -> Value:
+        """The bytes, or indices, from the first point to point ``first + number``."""
         if self.table is None:
             return self.computed(operand, first + number)
         return self.g.function.read_shared(self._slot(operand, number, part), I64)
@@ -127,12 +151,14 @@ class Places:
 @dataclass(frozen=True)
 class Origin:
     """What a tile is loaded from: the factor's address in its batch, the first line and
-    place, and the part of the table of places."""
+    place, the part of the table of places, and in each dim with a guard the index of
+    the batch's first point."""
 
     start: Value
     line: Value
     place: Value
     part: Value
+    indices: Sequence[Value] = ()
 
 
 class Loader:
@@ -158,8 +184,10 @@ class Loader:
             g.memory[operand] == g.dtypes[operand] == kept
         )
         self.is_along = self._has_neighbours(places)
+        self.guards = guards_of(g, operand)
+        may_be_wide = self.is_raw and not self.guards
         self.wide_along, self.wide_across = (
-            self._takes_chunks(axes) if self.is_raw and fits else None
+            self._takes_chunks(axes) if may_be_wide and fits else None
             for axes, fits in (
                 (places, not self.along.place_major),
                 (lines, self.across.place_major),
@@ -315,6 +343,7 @@ class Loader:
             inside = (origin.line + line < self.num_lines) & (
                 origin.place + place < self.num_places
             )
+            inside = self._guarded(origin, line, place, inside)
             source = self._address(origin, line, place, inside)
             to = f.offset(stage, layout.offset(line, place))
             if self.is_raw and layout.item >= 4:
@@ -325,6 +354,17 @@ class Loader:
         for value, inside, to in found:
             f.write_shared(f.select(inside, value, 0), to)
 
+    def _guarded(
+        self, origin: Origin, line: Value, place: Value, inside: Value
+    ) -> Value:
+        """``inside``, and not beyond the ends of the factor."""
+        f, g = self.function, self.g
+        for guard, first in zip(self.guards, origin.indices, strict=True):
+            index = first + self.lines.read(guard, origin.line, line, f.integer(0))
+            index = index + self.places.read(guard, origin.place, place, origin.part)
+            inside = inside & (index >= 0) & (index < g.named[f"n{guard.name(g)}"])
+        return inside
+
     def _address(
         self, origin: Origin, line: Value, place: Value, inside: Value
     ) -> Value:
@@ -332,7 +372,8 @@ class Loader:
         f, k = self.function, self.operand
         far = self.lines.read(k, origin.line, line, f.integer(0))
         far = far + self.places.read(k, origin.place, place, origin.part)
-        return f.select(inside, f.offset(origin.start, far), origin.start)
+        first = self.g.pointers[k] if self.guards else origin.start
+        return f.select(inside, f.offset(origin.start, far), first)
 
     def _loaded(self, source: Value) -> Value:
         """An element as shared memory has it."""

@@ -16,7 +16,13 @@ from pellucid_compiler.codegen.formats import convert, register_type
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.gpu.builder import MATRIX_SUMS, GpuFunction, GpuModule
 from pellucid_compiler.gpu.grid import Grid, Shape
-from pellucid_compiler.gpu.product_loader import Loader, Origin, Places
+from pellucid_compiler.gpu.product_loader import (
+    Guard,
+    Loader,
+    Origin,
+    Places,
+    guards_of,
+)
 from pellucid_compiler.gpu.product_tiles import FmaTile, MatrixTile
 
 _TOGETHER = 2  # blocks of a multiprocessor: one computes while the other waits
@@ -60,9 +66,10 @@ class _Product:
         reduced = range(shape.stored, shape.axes)
         self.depth = g.count(reduced)
         self.finished = (g.first_output, *range(2, g.first_output))  # C and the bias
-        self.rows = Places(g, rows, (0, *self.finished), tile.rows, 1)
-        self.columns = Places(g, columns, (1, *self.finished), tile.columns, 1)
-        self.places = Places(g, reduced, (0, 1), tile.depth, 2)
+        first, second = self.guards = [guards_of(g, k) for k in range(2)]
+        self.rows = Places(g, rows, (0, *first, *self.finished), tile.rows, 1)
+        self.columns = Places(g, columns, (1, *second, *self.finished), tile.columns, 1)
+        self.places = Places(g, reduced, (0, 1, *first, *second), tile.depth, 2)
         self.loaders = [
             Loader(g, k, lines, self.places, tile.layouts[k], tile.kept)
             for k, lines in enumerate((self.rows, self.columns))
@@ -82,7 +89,9 @@ class _Product:
             row = f.binary("udiv", inside, across) * tile.rows
             column = f.binary("urem", inside, across) * tile.columns
             starts = [self._start(k, batch) for k in range(2)]
-            self._finish(batch, row, column, self._sums(starts, row, column))
+            indices = [[self._first(k, batch) for k in own] for own in self.guards]
+            sums = self._sums(starts, indices, row, column)
+            self._finish(batch, row, column, sums)
 
         count = g.count(self.batches) * across * down
         f.loop(f.block(), count, f.blocks(), [], one)
@@ -91,11 +100,28 @@ class _Product:
     def _start(self, operand: int, batch: Value) -> Value:
         """Where an operand's part for a batch is."""
         start = self.g.pointers[operand]
+        if operand < 2 and self.guards[operand]:
+            start = self.function.offset(
+                start, self.g.named[f"o{self.g.order[operand]}"]
+            )
         for axis, place in self.g.coordinates(batch, self.batches).items():
             start = self.function.offset(start, place * self.rows.stride(operand, axis))
         return start
 
-    def _sums(self, starts: Sequence[Value], row: Value, column: Value) -> list[Value]:
+    def _first(self, guard: Guard, batch: Value) -> Value:
+        """The index of a batch's first point in a dim with a guard."""
+        index = self.g.named[f"f{guard.name(self.g)}"]
+        for axis, place in self.g.coordinates(batch, self.batches).items():
+            index = index + place * self.rows.stride(guard, axis)
+        return index
+
+    def _sums(
+        self,
+        starts: Sequence[Value],
+        indices: Sequence[Sequence[Value]],
+        row: Value,
+        column: Value,
+    ) -> list[Value]:
         """Loads a part of the factors, and adds up the one before, in turn."""
         f, tile = self.function, self.tile
         self.rows.write(row, f.integer(0))
@@ -114,10 +140,10 @@ class _Product:
             f.barrier()  # the part before is there, and the one before that is used up
 
             def load() -> None:
-                for loader, start, line, stage in zip(
-                    self.loaders, starts, (row, column), stages(part), strict=True
-                ):
-                    loader.load(Origin(start, line, first, part), stage)
+                lines, own = (row, column), stages(part)
+                for k, loader in enumerate(self.loaders):
+                    origin = Origin(starts[k], lines[k], first, part, indices[k])
+                    loader.load(origin, own[k])
                 self.places.write(first + tile.depth, part ^ 1)
 
             def add() -> list[Value]:

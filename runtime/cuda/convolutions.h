@@ -1,0 +1,65 @@
+// Convolutions and their gradients by cuDNN, where its library is installed.
+//
+// A call of an op is taken whole, before its plan runs: what is computed, with its geometry, names a problem, and what
+// the library offered for a problem is remembered. What it does not take (integers, unequal paddings, sizes of 2**31,
+// what it says that it does not support, a workspace for which there is no memory) runs by the op's plan, as everything
+// does without the library. With the library, gradients are computed by `convolution_backward` (convolution_gradient).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "autograd/derivative.h"
+#include "core/backend.h"
+#include "core/op_record.h"
+#include "cuda/cudnn.h"
+
+namespace pellucid::cuda {
+
+// torch.backends.cudnn's switches.
+struct CudnnSettings {
+  std::atomic<bool> is_enabled{true}, times_candidates{false}, is_deterministic{false}, allows_tf32{true};
+  std::atomic<int> most_candidates{10};  // that are timed; 0: all
+};
+inline CudnnSettings cudnn_settings;
+
+bool is_convolution(const OpRecord& op);  // or the op of its gradients
+
+// A DerivativeFinder: `convolution_backward`, for a convolution of GPUs' tensors while the library is enabled.
+SharedPlan convolution_gradient(const OpCall& call, uint64_t mask);
+
+// The convolutions of one GPU.
+class Convolutions {
+ public:
+  Convolutions(const std::string& library, Backend& gpus, Device device)
+      : cudnn_(library), gpus_(gpus), device_(device) {}
+
+  // Runs a call for which `is_convolution` holds, on the current stream; false: the plan has to.
+  bool run(OpCall& call);
+
+ private:
+  struct Work;  // a problem with its tensors
+  struct Read;  // a call's arguments
+  using Algorithms = std::vector<ConvolutionAlgorithm>;
+  using Own = std::function<void()>;  // the same by the op's plan
+
+  Tensor compute(const Read& given, Computed computed, const Own& own);
+  Algorithms algorithms_for(Work& work, const Own& own);
+  void keep_fastest(Algorithms& candidates, Work& work, const Own& own);
+  bool attempt(Work& work, const ConvolutionAlgorithm& algorithm);
+  double milliseconds(const Own& run);
+  bool run_forward(OpCall& call, const Read& given);
+  bool run_gradients(OpCall& call, const Read& given);
+
+  Cudnn cudnn_;
+  Backend& gpus_;
+  const Device device_;
+  std::mutex mutex_;                                 // of the table
+  std::map<std::vector<int>, Algorithms> problems_;  // those to try, in turn; none: by the plan
+};
+
+}  // namespace pellucid::cuda
