@@ -6,12 +6,13 @@
 
 Development only: needs torch. A program is 3 to 13 calls on a pool of a few small
 tensors: functions, methods and in-place methods of every op in PyTorch's table, with
-arguments drawn by type and name or known to fit together, operators and indexing, on
-tensors of many dtypes and of some layouts, a few with gradients. After every call it
-compares the type of an error, or a result's value, dtype, shape, whether it is a view
-and whether it requires gradients; and the values of all tensors of the pool, which
-reveals aliasing. At the end it compares gradients. A program ends at its first
-difference. Prints the differences by op, with a seed that reproduces each.
+arguments drawn by type and name or known to fit together, with ``out=`` at times,
+operators and indexing, layers, and transforms of calls, on tensors of many dtypes and
+layouts (permuted, stepped, expanded, channels last), a few with gradients. After every
+call it compares the type of an error, or a result's value, dtype, shape, whether it is
+a view and whether it requires gradients; and the values of all tensors of the pool,
+which reveals aliasing. At the end it compares gradients. A program ends at its first
+difference. Prints the differences by op, with seeds that reproduce them.
 
 Not compared: calls that PyTorch refuses for lack of a kernel or a derivative
 (``WANTS``), values that it leaves unspecified (``OPEN``), and whether a result is a
@@ -34,7 +35,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from tools import drawn_calls
+from tools import drawn_calls, drawn_modules, drawn_tensors, drawn_transforms
 
 import pellucid
 
@@ -68,6 +69,7 @@ WANTS = (
     "Could not run",
     "does not support automatic differentiation",
     "derivative for",
+    "is not differentiable with respect to",
     "MKL FFT error",
     "not implemented for '",
     "does not support complex dtypes",
@@ -78,6 +80,7 @@ WANTS = (
 SAVES_MORE = "modified by an inplace operation"
 # Which of several equal elements is found, positions in unsorted rows, signs of NaN.
 OPEN = (
+    *("polygamma", "polygamma_"),  # which PyTorch computes less accurately near poles
     *("kthvalue", "median", "nanmedian", "searchsorted", "bucketize", "mode"),
     *("signbit", "copysign", "copysign_", "topk"),
     *(f"max_pool{d}d_with_indices" for d in (1, 2, 3)),  # of several NaN
@@ -88,7 +91,9 @@ OPEN = (
 REFUSES_LAYOUTS = "take_along_dim", "isin"
 # Ops whose float64 values PyTorch computes less accurately: polygamma(1, 1) is pi**2/6.
 COARSE = {"polygamma": 1e-8, "polygamma_": 1e-8}
-KNOWN_SHARE, OTHER_SHARE = 0.3, 0.15  # of calls with known arguments; of other forms
+# Of steps: calls with known arguments, of other forms, with out=, transforms, layers.
+KNOWN_SHARE, OTHER_SHARE = 0.25, 0.13
+OUT_SHARE, TRANSFORM_SHARE, LAYER_SHARE = 0.06, 0.06, 0.06
 # Functions that take their tensors as separate arguments.
 LOOSE = ("block_diag", "broadcast_tensors", "cartesian_prod", "chain_matmul")
 CRASHES_PYTORCH = ["slice_inverse", "embedding_bag", "native_batch_norm"]
@@ -103,33 +108,6 @@ KINDS = (
     "coalesce",
     "values",
 )
-DTYPES = (
-    ["float32"] * 6
-    + ["float64"] * 3
-    + ["int64"] * 3
-    + [
-        "int32",
-        "uint8",
-        "bool",
-        "complex64",
-        "bfloat16",
-        "float16",
-        "int8",
-        "complex128",
-    ]
-)
-SHAPES = [
-    (),
-    (3,),
-    (2, 3),
-    (3, 3),
-    (2, 1),
-    (1, 3),
-    (2, 2, 3),
-    (0,),
-    (2, 0),
-    (1, 2, 4, 4),
-]
 INDEX_WORDS = ("index", "indices", "target", "repeats", "sorted_sequence", "boundaries")
 NOT_DRAWN = ("layout", "device", "alpha", "pin_memory", "memory_format", "generator")
 DIMS = (
@@ -189,7 +167,9 @@ class Pooled(int):
         return f"t{int(self)}"
 
 
-class Dtype(str):
+class Word(str):
+    """The name of a dtype or of a memory format."""
+
     def __repr__(self) -> str:
         return f"torch.{self}"
 
@@ -198,7 +178,7 @@ def on(side: Any, pool: list[Any], item: Any) -> Any:
     """An argument as one side takes it."""
     if isinstance(item, Pooled):
         return pool[item]
-    if isinstance(item, Dtype):
+    if isinstance(item, Word):
         return getattr(side, item)
     if isinstance(item, (list, tuple)):
         return type(item)(on(side, pool, x) for x in item)
@@ -221,7 +201,7 @@ def schemas() -> list[tuple[str, Any]]:
             continue
         if f"{schema.name}.{schema.overload_name}".rstrip(".") not in dispatched:
             continue  # TorchScript's own, for numbers
-        if any(k in name for k in KINDS) or any(a.is_out for a in schema.arguments):
+        if any(k in name for k in KINDS):
             continue
         if "backward" in name or any(
             "Dimname" in str(a.type) for a in schema.arguments
@@ -230,7 +210,8 @@ def schemas() -> list[tuple[str, Any]]:
         if any("Generator" in str(a.type) for a in schema.arguments):
             continue
         for form in forms(name, schema):
-            found.append((form, schema))
+            if not is_out(schema) or form != "method":
+                found.append((form, schema))
     return found
 
 
@@ -252,55 +233,45 @@ def forms(name: str, schema: Any) -> list[str]:
     return known
 
 
+def is_out(schema: Any) -> bool:
+    return any(a.is_out for a in schema.arguments)
+
+
 class Maker:
     """Draws programs; PyTorch's side determines which calls fit."""
 
     def __init__(self, seed: int, table: list[tuple[str, Any]]) -> None:
         self.draw = random.Random(seed)
-        self.table = table
+        self.table = [x for x in table if not is_out(x[1])]
+        self.outs = [x for x in table if is_out(x[1])]
         self.pools: tuple[list[Any], list[Any]] = ([], [])
         self.leaves: list[int] = []
         self.hidden: set[int] = set()  # views on one side, of memory of their own
         self.shown: list[str] = []
-        shape = self.draw.choice(SHAPES)
+        shape = self.draw.choice(drawn_tensors.SHAPES)
         for _ in range(self.draw.randint(2, 4)):
             if self.draw.random() < 0.35:
-                shape = self.draw.choice(SHAPES)
+                shape = self.draw.choice(drawn_tensors.SHAPES)
             self.add_leaf(shape)
         self.add_leaf(self.draw.choice([(3,), (2,), (2, 3)]), "int64")
 
     def add_leaf(self, shape: tuple[int, ...], dtype: str | None = None) -> None:
-        draw = self.draw
-        dtype = dtype or draw.choice(DTYPES)
-        n = math.prod(shape)
-        kind = draw.random()
-        if dtype in ("int64", "uint8"):
-            flat = [draw.randint(0, 2) for _ in range(n)]
-        elif dtype in ("int32", "int8"):
-            flat = [draw.randint(-3, 3) for _ in range(n)]
-        elif dtype == "bool":
-            flat = [draw.random() < 0.5 for _ in range(n)]
-        else:
-            flat = [round(draw.uniform(-2, 2), 2) for _ in range(n)]
-            if kind < 0.15:
-                flat = [draw.choice([x, 0.0, 1.0]) for x in flat]
-            elif kind < 0.2:
-                flat = [draw.choice([x, math.inf, math.nan, -0.0]) for x in flat]
-        self.add_array(np.array(flat, dtype=np.float64).reshape(shape), dtype)
+        dtype = dtype or self.draw.choice(drawn_tensors.DTYPES)
+        self.add_array(drawn_tensors.values(self.draw, shape, dtype), dtype)
 
-    def add_array(self, array: Any, dtype: str) -> None:
-        """A leaf with these values; of a transposed layout and with a gradient at
-        random.
+    def add_array(self, array: Any, dtype: str, role: str = "") -> None:
+        """A leaf with these values; of some layout and with a gradient at random, if it
+        is no parameter or constant.
         """
         draw, shape = self.draw, array.shape
-        turn = draw.random() < 0.2 and len(shape) > 1
+        layout = drawn_tensors.as_drawn if role else drawn_tensors.layout(draw, shape)
         wide = "complex128" if array.dtype.kind == "c" else "float64"
         gradient = dtype[:2] in ("fl", "bf", "co") and draw.random() < 0.45
+        gradient = gradient and role != "constant"
         for side, pool in zip(SIDES, self.pools, strict=True):
             tensor = side.tensor(array.tolist(), dtype=getattr(side, wide))
             tensor = tensor.reshape(shape).to(getattr(side, dtype))
-            if turn:
-                tensor = tensor.transpose(0, -1)
+            tensor = layout(side, tensor)
             pool.append(tensor.detach().requires_grad_(gradient))
         index = len(self.pools[0]) - 1
         if gradient:
@@ -325,20 +296,81 @@ class Maker:
 
     def step(self) -> Step:
         kind = self.draw.random()
-        form, schema = self.draw.choice(self.table)
-        name = schema.name.partition("::")[2]
         if kind < OTHER_SHARE:
             return self.other_step()
-        if kind < OTHER_SHARE + KNOWN_SHARE:
+        kind -= OTHER_SHARE
+        if kind < LAYER_SHARE:
+            return self.layer_step()
+        kind -= LAYER_SHARE
+        if kind < TRANSFORM_SHARE:
+            return self.transform_step()
+        kind -= TRANSFORM_SHARE
+        if kind < OUT_SHARE and self.outs:
+            return self.schema_step(*self.draw.choice(self.outs))
+        form, schema = self.draw.choice(self.table)
+        if kind < OUT_SHARE + KNOWN_SHARE:
+            name = schema.name.partition("::")[2]
             known = drawn_calls.known_call(name, schema.overload_name)
             if known is not None:
                 return self.known_step(form, name, *known)
+        return self.schema_step(form, schema)
+
+    def layer_step(self) -> Any:
+        """A layer of ``torch.nn``; its parameters, buffers and inputs become leaves."""
+        name, given, shapes = drawn_modules.drawn(self.draw)
+        state: dict[str, int] = {}
+        try:
+            layer = getattr(torch.nn, name)(**given)
+        except Exception:
+            layer = torch.nn.Identity()  # both sides refuse the arguments
+        for key, tensor in layer.state_dict().items():
+            dtype = str(tensor.dtype).rpartition(".")[2]
+            array = tensor.numpy(force=True)
+            if dtype == "float32":
+                array = drawn_tensors.values(self.draw, tuple(tensor.shape), dtype)
+            if "running_var" in key:
+                array = np.abs(array)
+            self.add_array(
+                array, dtype, "constant" if "running" in key else "parameter"
+            )
+            state[key] = len(self.pools[0]) - 1
+        inputs = []
+        for shape in shapes:
+            self.add_leaf(shape, "float32")
+            inputs.append(len(self.pools[0]) - 1)
+        training = self.draw.random() < 0.5
+        return drawn_modules.Layer(name, given, state, inputs, training)
+
+    def transform_step(self) -> Any:
+        """A transform of a call that writes nothing, as a function of an operand."""
+        for _ in range(50):
+            form, schema = self.draw.choice(self.table)
+            name = schema.name.partition("::")[2]
+            known = drawn_calls.known_call(name, schema.overload_name)
+            if name.endswith("_") or form == "special":
+                continue  # PyTorch's gradients of some special functions are zeros
+            if known is not None and self.draw.random() < 0.6:
+                step = self.known_step(form, name, *known)
+            else:
+                step = self.schema_step(form, schema)
+            if step.operands():
+                varied = self.draw.choice(step.operands())
+                return drawn_transforms.Transformed(self.draw, step, varied)
+        return self.other_step()
+
+    def schema_step(self, form: str, schema: Any) -> Step:
+        """A call with arguments drawn by type and name."""
+        name = schema.name.partition("::")[2]
         if form in ("linalg", "special", "fft"):
             name = name.removeprefix(form + "_")
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         skipped = False
+        outs: list[Pooled] = []
         for k, argument in enumerate(schema.arguments):
+            if argument.is_out:
+                outs.append(self.destination(args))
+                continue
             has_default = argument.has_default_value()
             is_left_out = has_default and argument.name != "reduction"
             if is_left_out and self.draw.random() < 0.65:
@@ -353,7 +385,17 @@ class Maker:
                 args.append(value)
         if name in LOOSE:
             args = [*args[0], *args[1:]]
+        if outs:
+            kwargs["out"] = outs[0] if len(outs) == 1 else tuple(outs)
         return Step(form, name, args, kwargs)
+
+    def destination(self, args: list[Any]) -> Pooled:
+        """A tensor to write a result to: one of the pool, or an empty one."""
+        if self.draw.random() < 0.4 or not (args and isinstance(args[0], Pooled)):
+            return self.tensor("")
+        dtype = str(self.pools[0][args[0]].dtype).rpartition(".")[2]
+        self.add_array(np.zeros((0,)), dtype, "constant")
+        return Pooled(len(self.pools[0]) - 1)
 
     def other_step(self) -> Step:
         """An operator, or a read or write at an index."""
@@ -388,8 +430,8 @@ class Maker:
         def drawn(item: Any) -> Any:
             if isinstance(item, (list, tuple)):
                 return [drawn(x) for x in item]
-            if isinstance(item, pellucid.dtype):
-                return Dtype(str(item).rpartition(".")[2])
+            if isinstance(item, (pellucid.dtype, pellucid.memory_format)):
+                return Word(str(item).rpartition(".")[2])
             if not is_tensor(item):
                 return item
             own = str(item.dtype).rpartition(".")[2]
@@ -420,7 +462,7 @@ class Maker:
         if kind in ("List[Tensor]", "List[Optional[Tensor]]"):
             return [self.tensor(name) for _ in range(draw.randint(1, 3))]
         if name == "dtype" or name.endswith("_dtype"):
-            return Dtype(draw.choice(DTYPES))
+            return Word(draw.choice(drawn_tensors.DTYPES))
         if kind == "bool":
             return draw.random() < 0.5
         if kind in ("int", "SymInt"):
@@ -502,7 +544,8 @@ def array_of(tensor: Any, side: Any) -> np.ndarray:
         tensor = tensor.to(side.float64)
     if tensor.dtype == side.complex32:
         tensor = tensor.to(side.complex128)
-    return tensor.numpy(force=True)
+    # Of a copy: numpy() forbids the resizing of a tensor from then on.
+    return tensor.clone().numpy(force=True)
 
 
 def close(
@@ -527,20 +570,30 @@ def close(
 
 
 def aliased(results: list[Any], pool: list[Any]) -> list[list[int]]:
-    """For every result, the tensors of the pool with which it shares memory."""
-    where = [x.data_ptr() for x in pool]
+    """For every result, the tensors of the pool with which it shares elements."""
     storages = [x.untyped_storage().data_ptr() for x in pool]
     return [
         [
             k
             for k, x in enumerate(pool)
             if is_tensor(r)
-            and x.numel()
-            and where[k]
+            and storages[k]
             and r.untyped_storage().data_ptr() == storages[k]
+            and not addresses(r).isdisjoint(addresses(x))
         ]
         for r in results
     ]
+
+
+def addresses(tensor: Any) -> set[int]:
+    """Where the bytes of the elements are."""
+    places = np.zeros(tuple(tensor.shape), np.int64)
+    for n, stride, index in zip(
+        tensor.shape, tensor.stride(), np.indices(tensor.shape), strict=True
+    ):
+        places += index * stride if n else 0
+    size, start = tensor.element_size(), tensor.data_ptr()
+    return {start + int(p) * size + b for p in places.flat for b in range(size)}
 
 
 def short(*pair: Any) -> str:
@@ -559,6 +612,13 @@ def asked(tensor: Any, name: str) -> Any:
         return type(error).__name__
 
 
+def form_has_no_gradient(step: Any) -> bool:
+    """Whether PyTorch lacks derivatives, so that it also takes ``out=`` for operands
+    that require them.
+    """
+    return step.form == "special" or step.name.endswith("_copy")
+
+
 def has_gradients(theirs: Any) -> bool:
     """Whether a result of PyTorch can have a gradient: not if it consists of integers,
     which it nevertheless marks when they are written in place, nor if PyTorch lacks the
@@ -567,7 +627,7 @@ def has_gradients(theirs: Any) -> bool:
     if not theirs.is_floating_point() and not theirs.is_complex():
         return False
     node = asked(theirs, "grad_fn")
-    return getattr(node, "name", str)() != "NotImplemented"
+    return not getattr(node, "name", str)().endswith("NotImplemented")
 
 
 def difference(
@@ -688,7 +748,15 @@ def run(
         if show:
             print([str(e).splitlines()[:2] if e else "" for e in errors], flush=True)
         kinds = [type(e).__name__ if e else "" for e in errors]
-        if any(text in str(errors[0]) for text in WANTS):
+        lacks_transform = step.form == "func" and errors[0]
+        if form_has_no_gradient(step) and "with out=" in str(errors[1]):
+            kinds = kinds[:1] * 2
+        takes_no_out = kinds[0] == "TypeError" and "out" in getattr(step, "kwargs", ())
+        if (
+            any(text in str(errors[0]) for text in WANTS)
+            or lacks_transform
+            or takes_no_out
+        ):
             kinds = kinds[:1] * 2
         if step.name in REFUSES_LAYOUTS and "view size" in str(errors[0]):
             return None
@@ -834,8 +902,9 @@ def main() -> None:
     for (op, what), seen in sorted(
         counts.items(), key=lambda x: (kind(x[0][1]), -len(x[1]))
     ):
-        seed, detail, line = seen[0]
-        print(f"{len(seen):5} {op}: {what}  [{seed}] {line} {str(detail)[:160]}")
+        _, detail, line = seen[0]
+        seeds = ", ".join(str(seed) for seed, _, _ in seen[:4])
+        print(f"{len(seen):5} {op}: {what}  [{seeds}] {line} {str(detail)[:160]}")
     seconds = time.perf_counter() - start
     print(f"{differing} of {options.programs} programs differ; {seconds:.0f} s")
     sys.exit(bool(differing))

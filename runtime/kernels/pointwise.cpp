@@ -65,6 +65,7 @@ uint64_t bits_of_real(const OpCall& call, const ElementFunction::Parameter& para
 
 uint64_t bits_of_complex(const OpCall& call, const ElementFunction::Parameter& parameter, const Complex& number) {
   using Part = ElementFunction::Part;
+  if (parameter.has_range && parameter.range == DType::Bool) return number.real != 0 || number.imag != 0;
   if (parameter.part == Part::Whole && (number.imag != 0 || parameter.exact))
     raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
           call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());

@@ -110,9 +110,12 @@ void refuse_gradients(const OpCall& call) {
 }
 
 void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
+  if (&destination == &result) {
+    check_in_place(call.op->schema.name.c_str(), destination, thread_state.grad_mode && requires_grad(destination));
+    return;
+  }
   prepare_destination(call, destination, result);
-  if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
-  else check_in_place(call.op->schema.name.c_str(), destination, thread_state.grad_mode && requires_grad(destination));
+  call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
 }
 
 // Runs the target and writes its results where the call says: in-place and out= forms of ops without a kernel for them.

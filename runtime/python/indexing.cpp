@@ -11,6 +11,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/format.h"
+#include "core/geometry.h"
 #include "core/hooks.h"
 #include "core/kind.h"
 #include "core/named_ops.h"
@@ -386,6 +387,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     source = Tensor::share(tensor_of(value));
   } else if (to_number(value, number, memory)) {
     if (!advanced.any) {
+      require_no_internal_overlap(target);  // fill_ itself may write an expanded tensor
       call_op(NamedOp::FillScalar, {Value::of(&target), number});
       return;
     }

@@ -5,7 +5,9 @@ from pellucid_compiler.catalogue.real_only import refuse_bool, require_real
 from pellucid_compiler.composites import api
 from pellucid_compiler.composites.losses import MEAN, reduced
 from pellucid_compiler.declare import (
+    broadcast_shapes,
     cast,
+    const,
     exp,
     fused,
     log,
@@ -192,6 +194,16 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
         f"binary_cross_entropy_with_logits: the target has dtype {target.dtype}; "
         "convert it with .to(input.dtype)",
     )
+    shape = broadcast_shapes(x.shape, target.shape)
+    padded = [const(1)] * (len(shape) - target.rank) + [*target.shape]
+    for size, wanted in zip(padded, shape, strict=True):
+        require(
+            size == wanted,
+            "binary_cross_entropy_with_logits: the target has size {} where the input "
+            "has {}; expand it with .expand_as(input)",
+            size,
+            wanted,
+        )
     weights = [*_present(weight), *_present(pos_weight)]
 
     def distance(z, t, *w):

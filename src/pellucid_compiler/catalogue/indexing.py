@@ -1,5 +1,7 @@
 """Indexing by tensors: gather, scatter, index, index_put, nonzero."""
 
+import math
+
 from pellucid_compiler.catalogue.seen import summed
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
@@ -162,16 +164,17 @@ index.gradients_seen_as(
 )
 def index_put(x, indices, values, accumulate):
     """``x`` with ``values`` at ``x[indices]``, or added to it; the last writer wins."""
-    require(
-        x.dtype == values.dtype,
-        f"index_put: self is {x.dtype} and values {values.dtype}; convert one of them",
-    )
-    if not accumulate and values.rank == 0 and _is_mask(x, indices):
+    is_converted = x.dtype == values.dtype
+    if is_converted and not accumulate and values.rank == 0 and _is_mask(x, indices):
         (mask,) = indices
         return tabulate(
             x.shape, lambda *p: where(mask[p[: mask.rank]] != 0, values[()], x[p])
         )
     shape, source = index_map(x, indices)
+    require(
+        is_converted,
+        f"index_put: self is {x.dtype} and values {values.dtype}; convert one of them",
+    )
     require(
         values.rank <= len(shape),
         f"index_put: values of rank {values.rank} for {len(shape)} indexed dims",
@@ -224,6 +227,12 @@ def index_map(x, indices):
     if not indexed:
         return list(x.shape), lambda p: p
     common = broadcast_shapes(*(full[d].shape for d in indexed), error=IndexError)
+    chosen_from = [x.shape[d] for d in indexed]
+    require(
+        (num_places(common) == 0) | (num_places(chosen_from) != 0),
+        "index is out of bounds for dimension with size 0",
+        error=IndexError,
+    )
     together = indexed == list(range(indexed[0], indexed[-1] + 1))
     first = indexed[0] if together else 0
     free = [d for d in range(x.rank) if full[d] is None]
@@ -243,6 +252,11 @@ def index_map(x, indices):
         return place
 
     return shape, source
+
+
+def num_places(shape):
+    """The number of places of a shape."""
+    return math.prod(shape, start=const(1, "int64"))
 
 
 def _expanded(x, indices):

@@ -2,7 +2,7 @@
 are derived from these (``declare/late_forms.py``).
 """
 
-from pellucid_compiler.composites import composite, require
+from pellucid_compiler.composites import api, composite, require
 
 
 def _write_parts(out, parts):
@@ -98,6 +98,18 @@ def lift_fresh(x):
 def view_copy(x, dtype):
     """The memory read as another dtype, copied."""
     return x.view(dtype).clone()
+
+
+@composite(
+    "view_copy(Tensor self, SymInt[] size) -> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+    tags="view_copy",
+)
+def reshape_copy(x, size):
+    """The elements, row by row, in another shape and in new memory."""
+    return x.clone(memory_format=api.contiguous_format).view(size)
 
 
 @composite(

@@ -103,16 +103,24 @@ def _is_tensor(value):
 @composite(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     out=True,
-    forms=("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",),
-    inplace_function=True,
     tags="pointwise",
 )
 def ldexp(x, other):
     """``x`` times 2 to the power ``other``; integers are powers in ``x``'s dtype."""
+    return x * _power_of_two(x, other)
+
+
+@composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", tags="pointwise")
+def ldexp_(x, other):
+    """``ldexp`` in place."""
+    return x.mul_(_power_of_two(x, other))
+
+
+def _power_of_two(x, other):
     is_integer = not (other.is_floating_point() or other.is_complex())
     if x.is_floating_point() and is_integer:
         other = other.to(x.dtype)
-    return x * api.pow(2.0, other)
+    return api.pow(2.0, other)
 
 
 @composite(

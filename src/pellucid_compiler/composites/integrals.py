@@ -13,6 +13,12 @@ def diff(x, n, dim, prepend, append):
     """The ``n``-th differences of adjacent elements along ``dim``."""
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
     require(n >= 0, "diff: n is {}; give a number from 0 on", n)
+    for edge in (prepend, append):
+        require(
+            edge is None or edge.dim() == x.dim(),
+            "diff: prepend and append have the dims of the input, which are {}",
+            x.dim(),
+        )
     differences = x
     if prepend is not None or append is not None:
         joined = api.cat([t for t in (prepend, x, append) if t is not None], dim)

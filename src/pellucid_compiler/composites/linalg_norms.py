@@ -52,6 +52,13 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
         x.dtype,
         dtype,
     )
+    require(
+        dtype is None or dtype.is_complex == x.is_complex(),
+        "linalg.matrix_norm: dtype {} does not hold the norms of {}: give a real dtype "
+        "for real numbers",
+        dtype,
+        x.dtype,
+    )
     x = x if dtype is None else x.to(dtype)
     if ord == "fro":
         return api.linalg.vector_norm(x, 2, dims, keepdim)

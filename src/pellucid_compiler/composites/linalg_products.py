@@ -96,7 +96,12 @@ def vander(x, *, N):
     x = x if x.dim() else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     require(count >= 2, "linalg.vander: N is {}; give 2 or more", count)
-    require(x.dtype != api.bool, "linalg.vander takes numbers, not bools")
+    require(
+        x.dtype not in (api.bool, api.half, api.bfloat16),
+        "linalg.vander takes float32, float64, complex numbers or integers, not {}: "
+        "convert with .float()",
+        x.dtype,
+    )
     if not (x.is_floating_point() or x.is_complex()):
         x = x.long()
     columns = [api.ones_like(x)]

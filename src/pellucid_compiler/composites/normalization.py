@@ -2,12 +2,23 @@
 
 from typing import Any
 
-from pellucid_compiler.composites import api, composite
+from pellucid_compiler.composites import api, composite, require
 
 _RUNNING = (
     "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
     "Tensor? running_var, bool {}, float momentum, float eps"
 )
+
+
+def _require_no_gradient(*statistics):
+    """Raises RuntimeError, as PyTorch does, for statistics that require gradients."""
+    for statistic in statistics:
+        require(
+            statistic is None
+            or not (statistic.requires_grad and api.is_grad_enabled()),
+            "batch_norm has no gradient for running statistics, which require one: "
+            "give them without, as in running_mean.detach()",
+        )
 
 
 def _update(running, statistic, momentum):
@@ -26,6 +37,7 @@ def by_batch(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """(the result, means, biased variances); updates the running statistics."""
+    _require_no_gradient(running_mean, running_var)
     output, mean, variance = api._C._pellucid._batch_norm_with_batch(
         x, weight, bias, eps
     )
@@ -61,9 +73,13 @@ def without_running() -> RuntimeError:
     )
 
 
-def _by_running(x, weight, bias, running_mean, running_var, eps):
+def by_running(
+    x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, eps: float
+) -> Any:
+    """The result by the running statistics, which are needed."""
     if running_mean is None or running_var is None:
         raise without_running()
+    _require_no_gradient(running_mean, running_var)
     return api._C._pellucid._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )
@@ -79,8 +95,8 @@ def _in_core_ops(
         return ops._native_batch_norm_legit.no_stats(*with_weight, *settings)[0]
     operands = *with_weight, running_mean, running_var
     if not training:
-        by_running = ops._native_batch_norm_legit_no_training.default
-        return by_running(*operands, momentum, eps)[0]
+        without_training = ops._native_batch_norm_legit_no_training.default
+        return without_training(*operands, momentum, eps)[0]
     by_batch = ops._native_batch_norm_legit_functional.default
     results = by_batch(*operands, training, momentum, eps)
     with api.no_grad():
@@ -105,7 +121,7 @@ def batch_norm(
     """
     if training:
         return by_batch(x, weight, bias, running_mean, running_var, momentum, eps)[0]
-    return _by_running(x, weight, bias, running_mean, running_var, eps)
+    return by_running(x, weight, bias, running_mean, running_var, eps)
 
 
 @composite(
@@ -127,7 +143,7 @@ def native_batch_norm(
     operands = x, weight, bias, running_mean, running_var
     if not training:
         unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
-        return _by_running(*operands, eps), unused, unused.clone()
+        return by_running(*operands, eps), unused, unused.clone()
     output, mean, variance = by_batch(*operands, momentum, eps)
     statistics = mean.detach(), (variance.detach() + eps).rsqrt()
     like = next((t for t in operands[1:] if t is not None), x)
@@ -172,7 +188,7 @@ def native_batch_norm_no_training(
 ):
     """``native_batch_norm`` by the running statistics; the others are empty."""
     operands = x, weight, bias, running_mean, running_var
-    return _by_running(*operands, eps), x.new_empty(0), x.new_empty(0)
+    return by_running(*operands, eps), x.new_empty(0), x.new_empty(0)
 
 
 @composite(
@@ -215,7 +231,7 @@ def instance_norm(
     running statistics.
     """
     if not by_input:
-        return _by_running(x, weight, bias, running_mean, running_var, eps)
+        return by_running(x, weight, bias, running_mean, running_var, eps)
     batch, channels, *spatial = x.shape
     if running_mean is None and running_var is None:
         return api.group_norm(x, channels, weight, bias, eps)

@@ -135,7 +135,7 @@ def _framed(batch, n_fft, hop):
     return batch.unfold(-1, n_fft, hop)
 
 
-@composite(f"stft({_PIECES}, {_KIND}) -> Tensor")
+@composite(f"stft({_PIECES}, {_KIND}) -> Tensor", method=False, function=False)
 def stft_from_start(x, n_fft, hop_length, win_length, window, *kind):
     """``stft`` without padding: frame t begins at ``t * hop_length``."""
     return stft(x, n_fft, hop_length, win_length, window, False, "", *kind)

@@ -121,8 +121,10 @@ def variant_of(schema: Schema) -> str:
 def late_ops(registry: dict[str, Op], composites: list[Composite]) -> dict[str, LateOp]:
     """Everything that is late, by op name."""
     table: dict[str, LateOp] = {}
+    by_hand = {parse_schema(composite.schema).full_name for composite in composites}
     for op in registry.values():
         _add_declared(table, op)
+        _add_copies(table, op, by_hand)
     for composite in composites:
         _add_composite(table, composite)
     return table
@@ -151,7 +153,6 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     if declares_gradient(options.backward):
         texts = options.backward, options.backward_out
         _add_gradient(table, known, texts, _DERIVED)
-    _add_copies(table, op)
     for alias in options.aliases:
         for schema in (*schemas, *forms):
             name = alias + schema.name.removeprefix(op.name.rstrip("_"))
@@ -189,10 +190,12 @@ def _add_gradient(
         _enter(table, record)
 
 
-def _add_copies(table: dict[str, LateOp], op: Op) -> None:
-    """``name_copy`` of a view; its ``out`` form copies the view."""
+def _add_copies(table: dict[str, LateOp], op: Op, by_hand: set[str]) -> None:
+    """``name_copy`` of a view unless it is a composite; its ``out`` form copies the
+    view.
+    """
     schema = copy_schema(op)
-    if schema is None:
+    if schema is None or schema.full_name in by_hand:
         return
     shown = op.schema.full_name
     out = f"{schema.overload}_out" if schema.overload else "out"

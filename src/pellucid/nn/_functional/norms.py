@@ -6,7 +6,7 @@ import math
 
 import pellucid
 from pellucid import Tensor
-from pellucid._C import _nn, _pellucid
+from pellucid._C import _nn
 from pellucid._package.calls.captured import captured_as
 from pellucid.nn._functional.vision import pad
 from pellucid_compiler.composites import normalization
@@ -69,11 +69,10 @@ def batch_norm(
             input, weight, bias, running_mean, running_var, momentum, eps
         )
         return normalized
-    if running_mean is None or running_var is None:
-        raise normalization.without_running()
-    return _pellucid._batch_norm_with_statistics(
-        input, running_mean, running_var, weight, bias, eps
+    normalized = normalization.by_running(
+        input, weight, bias, running_mean, running_var, eps
     )
+    return normalized
 
 
 def instance_norm(

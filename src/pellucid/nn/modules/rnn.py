@@ -23,7 +23,6 @@ from pellucid_compiler.composites import recurrent
 
 # (outputs, last states)
 _run_stack: Callable[..., tuple[Tensor, tuple[Tensor, ...]]] = recurrent.run_stack
-_run_layer: Callable[..., tuple[Tensor, tuple[Tensor, ...]]] = recurrent.run_layer
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -462,11 +461,17 @@ class RNNCellBase(Module):
             state = (zeros,) * (1 + is_pair)
         elif not batched:
             state = tuple(s.unsqueeze(0) for s in state)
+        state = self._run_op(rows, state)
+        return state if batched else tuple(s.squeeze(0) for s in state)
+
+    def _run_op(self, rows: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The new state of a batch."""
         run = getattr(pellucid, f"{self.mode.lower()}_cell")
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        found = run(rows, state if is_pair else state[0], *weights)
-        state = found if is_pair else (found,)
-        return state if batched else tuple(s.squeeze(0) for s in state)
+        if self.mode == "LSTM":
+            pair: tuple[Tensor, ...] = run(rows, state, *weights)
+            return pair
+        return (run(rows, state[0], *weights),)
 
     @captured_as(_step_by_op)
     def _step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
@@ -492,8 +497,7 @@ class RNNCellBase(Module):
                 if tensor.shape != expected:
                     self._refuse_state(index, tensor, input)
             state = state if batched else tuple(s.unsqueeze(0) for s in state)
-        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None
-        _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
+        state = self._run_op(rows, state)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
     def _refuse_state(self, index: int, tensor: Tensor, input: Tensor) -> NoReturn:

@@ -1,0 +1,145 @@
+"""What random programs beside PyTorch revealed: writes to expanded tensors, calls that
+are refused, and what results share.
+"""
+
+import pytest
+
+import pellucid as torch
+
+F = torch.nn.functional
+HALF = torch.ones(2, dtype=torch.float16)
+MATRIX = torch.tensor([[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize("where", [..., (), slice(None), slice(0, 2)])
+def test_a_number_is_not_assigned_to_elements_that_share_memory(where):
+    expanded = torch.zeros(2).expand(3, 2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        expanded[where] = -1
+
+
+def test_a_number_is_assigned_to_a_row_of_an_expanded_tensor():
+    expanded = torch.zeros(2).expand(3, 2)
+    expanded[0] = -1
+    assert expanded.tolist() == [[-1.0, -1.0]] * 3
+
+
+def test_fill_writes_expanded_tensors():
+    assert torch.zeros(2).expand(3, 2).fill_(4).tolist() == [[4.0, 4.0]] * 3
+
+
+def test_real_numbers_that_share_memory_are_their_own_conjugates():
+    expanded = torch.ones(2).expand(3, 2)
+    assert torch.conj_physical_(expanded) is expanded
+
+
+def test_complex_numbers_that_share_memory_are_not_conjugated_in_place():
+    expanded = torch.ones(2, dtype=torch.complex64).expand(3, 2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.conj_physical_(expanded)
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1j, True), (0j, False), (2.0, True)])
+def test_bools_take_the_truth_of_complex_numbers(number, expected):
+    mask = torch.tensor([not expected, not expected])
+    mask[0] = number
+    assert mask.tolist() == [expected, not expected]
+    assert mask.fill_(number).tolist() == [expected, expected]
+
+
+def test_real_tensors_take_no_complex_number():
+    with pytest.raises(RuntimeError, match="real number"):
+        torch.zeros(2).fill_(1j)
+
+
+@pytest.mark.parametrize(
+    ("shape", "index", "values"),
+    [
+        ((0,), [0, 0], torch.ones(2)),
+        ((0, 2), [0, 0], torch.ones(2)),
+        ((2, 0), (slice(0, 0), [0, 0]), 1),
+    ],
+)
+def test_a_place_in_an_empty_dim_is_out_of_bounds(shape, index, values):
+    tensor = torch.ones(shape)
+    with pytest.raises(IndexError, match="size 0"):
+        tensor[index] = values
+
+
+def test_more_indices_than_dims_are_found_before_dtypes_that_differ():
+    with pytest.raises(IndexError):
+        torch.ones(2).index_put_([torch.tensor(0)] * 2, torch.tensor(1))
+
+
+def test_no_place_in_an_empty_dim_is_in_bounds():
+    empty = torch.ones(0, 2)
+    nowhere = torch.tensor([], dtype=torch.int64)
+    empty[nowhere] = torch.ones(2)
+    assert empty[nowhere].shape == (0, 2)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_running_statistics_have_no_gradient(training):
+    x, mean, variance = torch.ones(2, 3), torch.zeros(3), torch.ones(3)
+    mean.requires_grad_()
+    with pytest.raises(RuntimeError, match="running statistics"):
+        F.batch_norm(x, mean, variance, training=training)
+    with torch.no_grad():
+        assert F.batch_norm(x, mean, variance, training=training).shape == (2, 3)
+
+
+@pytest.mark.parametrize("cell", [torch.nn.LSTMCell, torch.nn.GRUCell])
+def test_the_state_of_a_cell_can_be_detached_in_place(cell):
+    state = cell(3, 4)(torch.ones(2, 3))
+    for part in state if isinstance(state, tuple) else (state,):
+        assert part.requires_grad
+        assert not part.detach_().requires_grad
+
+
+def test_view_copy_takes_all_strides():
+    assert torch.view_copy(MATRIX.t(), [6]).tolist() == [1, 4, 2, 5, 3, 6]
+    assert torch.view_copy(MATRIX, [3, -1]).tolist() == [[1, 2], [3, 4], [5, 6]]
+    copied = torch.view_copy(MATRIX, [6])
+    assert copied.data_ptr() != MATRIX.data_ptr()
+    assert not copied._is_view()
+
+
+def test_ldexp_in_place_differentiates_by_both_operands():
+    x, exponent = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    (x * 1).ldexp_(exponent).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    torch.testing.assert_close(exponent.grad, torch.full((2,), 1.3862944))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.linalg.vander(HALF),
+        lambda: torch.linalg.matrix_norm(torch.eye(2), 2, dtype=torch.complex64),
+        lambda: torch.linalg.norm(torch.eye(2), "nuc", dtype=torch.complex64),
+        lambda: torch.binary_cross_entropy_with_logits(
+            torch.ones(2, 3), torch.ones(3), None, None, 1
+        ),
+        lambda: torch.diff(torch.ones(2, 0), dim=0, append=torch.ones(0)),
+        lambda: torch.diff(torch.ones(0), prepend=torch.ones(0, 2)),
+        lambda: torch.sort(HALF, out=(HALF.clone(), torch.ones(2))),
+        lambda: torch.max(HALF, 0, out=(torch.ones(()).half(), torch.ones(()))),
+    ],
+)
+def test_the_call_is_refused(call):
+    with pytest.raises(RuntimeError):
+        call()
+
+
+def test_positions_are_written_to_int64():
+    values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    torch.sort(torch.tensor([2.0, 1.0]), out=(values, places))
+    assert (values.tolist(), places.tolist()) == ([1.0, 2.0], [1, 0])
+
+
+def test_stft_without_padding_says_whether_it_returns_complex_numbers():
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.ones(20).stft(8, None, None, None, False, None, True, None)
+    window = torch.ones(8)
+    found = torch.ones(20).stft(8, window=window, center=False, return_complex=True)
+    assert found.shape == (5, 7)
