@@ -19,6 +19,7 @@
 #include "core/allocator.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
+#include "core/donation.h"
 #include "core/error.h"
 #include "core/inline_vector.h"
 #include "core/owned_results.h"
@@ -394,8 +395,24 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
     }
   }
   OpCall call{plan().op, args.data(), rets, static_cast<uint8_t>(count), {}};
-  if (create_graph) dispatch(call);
-  else facts->run_derivative(call);
+  if (create_graph) return dispatch(call);
+  InlineVector<TensorImpl*, 4> spent;
+  if (!extras) find_spent(grads_in, call, spent);
+  if (spent.empty()) return facts->run_derivative(call);
+  Donation donation{&call, {spent.begin(), spent.size()}};
+  const DonationScope scope(donation);
+  facts->run_derivative(call);
+}
+
+// The gradients that the call reads last and that have no other holder. Hooks would see what the call leaves of them.
+void OpNode::find_spent(std::span<Tensor> grads_in, const OpCall& call, InlineVector<TensorImpl*, 4>& spent) const {
+  for (uint32_t k = 0; k < num_inputs; ++k) {
+    TensorImpl* const grad = grads_in[k].get();
+    if (!grad || !is_worth_donating(*grad) || !owns_memory_alone(*grad)) continue;
+    const bool is_passed_on = std::ranges::count(plan().passed, static_cast<int>(k), &PassedGradient::gradient) != 0;
+    const auto is_grad = [&](const Value& value) { return value.tag == Tag::Tensor && value.tensor == grad; };
+    if (!is_passed_on && std::count_if(call.args, call.args + call.num_args, is_grad) == 1) spent.push_back(grad);
+  }
 }
 
 void OpNode::release_saved() {

@@ -9,6 +9,7 @@
 #include "autograd/node_facts.h"
 #include "autograd/saved_hooks.h"
 #include "autograd/tensor_history.h"
+#include "core/inline_vector.h"
 
 namespace pellucid {
 
@@ -55,6 +56,7 @@ struct OpNode final : Node {
  private:
   void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);  // by the plan's op
   void dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph);
+  void find_spent(std::span<Tensor> grads_in, const OpCall& call, InlineVector<TensorImpl*, 4>& spent) const;
 };
 
 // Whether a backward pass over the node needs nothing of its forward call any more, or refuses: what it saved was

@@ -138,6 +138,15 @@ bool move_memory(Storage& from, Storage& to) {
   return true;
 }
 
+void renew_storage(Storage& storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, storage);
+  storage.version.store(0, std::memory_order_relaxed);
+  storage.id = 0;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, storage);
+}
+
 Ref<Storage> take_memory(Storage& storage) {
   const bool has_own = storage.host && storage.host != &storage + 1;
   Ref<Storage> taken = has_own ? make_unfilled_storage(storage.nbytes) : nullptr;

@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/device_names.h"
 #include "core/dispatcher.h"
+#include "core/donation.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
@@ -209,6 +210,18 @@ class GeneralRun {
     }
   }
 
+  // In the memory of a donated operand or new memory.
+  Tensor functional_result(std::span<TensorImpl* const> operands, DType dtype) const {
+    const bool has_format = call_.args[call_.num_args - 1].tag == Tag::MemoryFormat;
+    Donation* const donation = donation_to(call_);
+    if (!donation || has_format) return empty_result(operands, dtype);
+    int64_t strides[kMaxDims];
+    strides_for_operands(shape(), operands, strides);
+    for (TensorImpl* operand : operands)
+      if (Tensor accepted = accept(*donation, *operand, shape(), {strides, shape().size()}, dtype)) return accepted;
+    return empty_result(operands, dtype);
+  }
+
   Tensor empty_result(std::span<TensorImpl* const> operands, DType dtype) const {
     const Value& last = call_.args[call_.num_args - 1];
     if (last.tag == Tag::MemoryFormat) [[unlikely]]
@@ -220,7 +233,7 @@ class GeneralRun {
     const std::span<TensorImpl* const> operands(operands_, static_cast<size_t>(num_operands_));
     for (int k = 0; k < function_.num_outputs; ++k) {
       switch (call_.op->variant) {
-        case Variant::Functional: outputs_.add(empty_result(operands, function_.outputs[k])); break;
+        case Variant::Functional: outputs_.add(functional_result(operands, function_.outputs[k])); break;
         case Variant::InPlace:
           outputs_.add(destination(*call_.args[data_.result_argument(call_.args, k)].tensor, k, false));
           break;

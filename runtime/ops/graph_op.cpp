@@ -217,7 +217,7 @@ void write_results(Frame& frame, OpCall& call) {
 // sum, product or mean, which is then computed in it.
 class CallForDestination {
  public:
-  explicit CallForDestination(OpCall& call) : call_(call) {
+  explicit CallForDestination(OpCall& call) : given_(call), call_(call) {
     const OpKind kind = call.op->kind;
     if (call.op->variant != Variant::Out) return;
     if (kind != OpKind::Reduction && kind != OpKind::Scan && kind != OpKind::Factory) return;
@@ -228,8 +228,9 @@ class CallForDestination {
       if (wanted[k].type == ArgType::DType) take_dtype(changed_[k], dtype);
     }
     call_ = {call.op, changed_, call.rets, static_cast<uint8_t>(wanted.size()), call.keys};
+    is_changed_ = true;
   }
-  OpCall& get() { return call_; }
+  OpCall& get() { return is_changed_ ? call_ : given_; }
 
  private:
   Value argument_named(const Argument& wanted) const {
@@ -244,8 +245,10 @@ class CallForDestination {
             call_.op->schema.name.c_str(), type_word(static_cast<DType>(value.integer)), type_word(dtype));
   }
 
+  OpCall& given_;
   OpCall call_;
   Value changed_[kMaxArguments];
+  bool is_changed_ = false;
 };
 
 void run(OpCall& call, Device device) {

@@ -83,6 +83,10 @@ void Frame::set_strides(uint16_t number, std::span<const int64_t> strides) {
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }
 
+bool Frame::is_offered(uint16_t number) const {
+  return std::ranges::any_of(offers_, [&](const auto& offer) { return offer.first == number; });
+}
+
 namespace {
 
 // Whether a step computes the value, rather than making it a view of another value.

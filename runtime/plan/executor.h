@@ -58,6 +58,7 @@ class Frame {
   TensorImpl* make(uint16_t number);  // a value with the plan's sizes, newly allocated or from `offer`
   // Lets the result `number` be computed in the memory of `destination`, if its size is as planned.
   void offer(uint16_t number, TensorImpl& destination);
+  bool is_offered(uint16_t number) const;
   // Makes the value `number` have these strides, in elements.
   void set_strides(uint16_t number, std::span<const int64_t> strides);
   const int64_t* layout_of(uint16_t number) const;  // the strides set, or null: row-major

@@ -16,6 +16,7 @@
 #include "plan/library.h"
 #include "plan/product_driver.h"
 #include "plan/recurrence.h"
+#include "plan/reuse.h"
 #include "plan/row_driver.h"
 
 namespace pellucid {
@@ -228,6 +229,7 @@ int64_t run_affine(const Step& step, Placement& nest, const uint64_t* params) {
 }
 
 int64_t run_affine_step(Frame& frame, const Step& step) {
+  if (step.kind == StepKind::Map && !frame.meta) reuse_operands(frame, step);
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;

@@ -8,7 +8,7 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kRoundElements = 1 << 18;  // elements of both operands that a deep product packs per round,
+constexpr int64_t kRoundElements = 1 << 18;  // at most, of both operands, that a deep product packs per round,
 constexpr int64_t kRoundProducts =
     1 << 24;  // and the minimum of multiply-adds per round, since threads synchronise between rounds,
 constexpr int64_t kDeepSums = 1 << 18;  // if its sums stay in the cache meanwhile
@@ -69,7 +69,7 @@ int64_t PackedDivision::count_rounds() const {
   const int64_t of_a = shares_a && !row_of_a ? own * ceil_div(m, height) * tiling.a_row_bytes() : 0;
   const int64_t of_b = shares_b ? copies_of_b * b_row_bytes() : 0;
   const int64_t elements = (of_a + of_b) / tiling.element_bytes * tiling.panel_rows(k);
-  const int64_t wanted = std::min(elements / kRoundElements, sums * k / kRoundProducts);
+  const int64_t wanted = std::min(ceil_div(elements, kRoundElements), sums * k / kRoundProducts);
   return std::clamp<int64_t>(wanted, 1, block_cut(k / slices).count);
 }
 

@@ -5,6 +5,7 @@
 
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
+#include "core/donation.h"
 #include "core/owned_results.h"
 #include "core/pending.h"
 #include "record/clock.h"
@@ -261,7 +262,12 @@ void Capture::run(OpCall& call, KeySet below) {
   std::optional<Action> action = failure_.empty() ? describe(call) : std::nullopt;
   const clockid_t clock = working_clock();
   const int64_t start = nanoseconds_of(clock);
+  std::vector<TensorImpl*> operands, reusable;
+  if (action)
+    for (TensorImpl** const tensor : action->arguments.tensors()) operands.push_back(*tensor);
   try {
+    Donation trial{&call, operands, &reusable};
+    const DonationScope scope(trial);
     dispatch(call, below);
   } catch (...) {
     fail("an op failed");
@@ -270,6 +276,9 @@ void Capture::run(OpCall& call, KeySet below) {
   see_results(call);
   if (!action || !failure_.empty()) return;
   action->nanoseconds = nanoseconds_of(clock) - start;
+  for (const TensorImpl* tensor : reusable)
+    action->reusable.push_back(
+        action->operands[static_cast<size_t>(std::ranges::find(operands, tensor) - operands.begin())]);
   action->epoch = call.op->epoch.load(std::memory_order_relaxed);
   if (take_results(*action, call)) recipe_.actions.push_back(std::move(*action));
 }

@@ -61,6 +61,7 @@ struct Action {
   std::vector<Slot> results;    // one per tensor that it returns; kNoSlot: unused
   std::vector<int64_t> numels;  // of the results
   std::vector<Slot> written;    // operands that it writes
+  std::vector<Slot> reusable;   // operands in whose memory a result could be computed
   int64_t nanoseconds = 0;      // that it took in the captured call
   bool writes = false;          // whether it writes memory that existed before the call
   bool has_effects() const;     // whether it may have effects that outlive the call

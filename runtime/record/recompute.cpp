@@ -17,6 +17,7 @@ struct Life {
   size_t memory_last = 0;                // the same of its memory
   int64_t bytes = 0;                     // if it has memory of its own that the call makes
   bool is_plain = true;                  // neither viewed, written nor given away
+  bool reuses = false;                   // whether it is made in the memory of an operand that dies then
 
   // Forgets everything, and keeps the memory of the lists.
   void clear() {
@@ -80,6 +81,21 @@ class Recomputation {
       Life& memory = lives_[memory_of(slot)];
       memory.memory_last = std::max(memory.memory_last, lives_[slot].last);
     }
+    for (size_t k = 0; k < recipe_.actions.size(); ++k) find_reuse(k, recipe_.actions[k]);
+  }
+
+  // Results in the memory of operands: Replay::Run::call donates what the action releases.
+  void find_reuse(size_t k, const Action& action) {
+    for (const Slot slot : action.reusable) {
+      const Life& life = lives_[slot];
+      if (!life.bytes || life.last != k || life.memory_last != k || std::ranges::count(action.operands, slot) != 1)
+        continue;
+      for (const Slot made : action.results)
+        if (made != kNoSlot && lives_[made].bytes == life.bytes && !lives_[made].reuses) {
+          lives_[made].reuses = true;
+          break;
+        }
+    }
   }
 
   void add_action(size_t k, const Action& action) {
@@ -119,7 +135,7 @@ class Recomputation {
     change_.assign(recipe_.actions.size() + 1, 0);
     for (const Life& life : lives_) {
       if (!life.bytes) continue;
-      change_[life.made] += life.bytes;
+      change_[life.made + (life.reuses ? 1 : 0)] += life.bytes;
       if (life.memory_last != kNever) change_[life.memory_last + 1] -= life.bytes;
     }
     int64_t now = 0, most = 0;

@@ -4,12 +4,15 @@
 #include <cstring>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
+#include "core/donation.h"
 #include "core/error.h"
+#include "core/inline_vector.h"
 #include "core/owned_results.h"
 #include "core/pending.h"
 #include "record/program.h"
@@ -265,7 +268,15 @@ void Replay::Run::call(const Action& action) {
   OpCall call{action.op, const_cast<Value*>(action.arguments.data()), results.data(),
               static_cast<uint8_t>(action.arguments.size()), KeySet(Key::CPU)};
   has_effects_ |= action.has_effects();
-  run_action(action, call, {tensors, places.size()});
+  InlineVector<TensorImpl*, 4> spent;
+  for (const Slot slot : action.released)
+    if (TensorImpl* const tensor = values_[slot]; std::ranges::count(action.operands, slot) == 1)
+      if (is_worth_donating(*tensor) && owns_memory_alone(*tensor)) spent.push_back(tensor);
+  Donation donation{&call, {spent.begin(), spent.size()}};
+  {
+    const DonationScope scope(donation);
+    run_action(action, call, {tensors, places.size()});
+  }
   size_t next = 0;
   bool is_as_captured = true;
   OwnedResults(call).take_each([&](Tensor tensor) {
