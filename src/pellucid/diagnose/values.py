@@ -21,6 +21,8 @@ SECONDS = 4.5  # of the CPU since the first call, at the most
 _OWN = 1 / 3  # part of these for fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
 _ROWS = 1024  # of a table that may be larger than needed
+_COPIED = 1 << 18  # elements of a call that are kept until the next one
+_NEAR = 1e-3, 1e-5  # relative and absolute, of results at other sizes
 _LOOKED_AT, _LARGE = 3, 1 << 16  # calls; elements of a large matrix
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
@@ -34,7 +36,10 @@ class Answer:
     ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
     contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
-    ``parts``: seconds of each eighth of its calls.
+    ``parts``: seconds of each eighth of its calls; ``last``: the moment of the last one
+    that computed a result again, as a part of the time that was watched; ``extended``:
+    calls on what the call before had and more, with its result and more, and
+    ``extended_seconds``: the part of their time for what was there before.
     """
 
     calls: int = 0
@@ -53,6 +58,9 @@ class Answer:
     distinct: list[int] = field(default_factory=list)
     nonzero: list[float] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
+    last: float = 0.0
+    extended: int = 0
+    extended_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,7 @@ class Values:
         self._each: dict[int, list[set[Any]]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
+        self._before: dict[int, tuple[list[Any], list[Any]]] = {}
         self._running: list[int] = []
         self._tensors: dict[int, tuple[Any, int, Any, int]] = {}
         self._uniform = 0
@@ -104,6 +113,12 @@ class Values:
         now = time.process_time()
         spent = now - (now if self._begin is None else self._begin) - self._own
         return max(spent - first, 0.0)
+
+    @property
+    def elapsed(self) -> float:
+        """Of the CPU since the program's first expression."""
+        now = time.process_time()
+        return now - (now if self._begin is None else self._begin)
 
     def again(
         self, number: int, compute: Callable[[], Any], inputs: Callable[[], Any]
@@ -153,6 +168,7 @@ class Values:
             answer.nonzero = list(map(max, known, parts))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
+        self._compare_extended(answer, call)
         is_plain = _is_plain(call.result)
         answer.has_numbers |= is_plain
         if None in call.source or not (is_plain or _holds_values(call.result)):
@@ -167,13 +183,14 @@ class Values:
         if (call.source, made) in seen:
             answer.again += 1
             answer.seconds += call.took
+            answer.last = self.elapsed
             return
         seen.add((call.source, made))
         answer.sources = len(seen)
         self._compare_rows(answer, call)
 
     def _compare_rows(self, answer: Answer, call: _Call) -> None:
-        """Of a module's call on a batch."""
+        """Of a module's call on a batch of different samples."""
         place = _batch_of(call.given, call.result)
         if place is None:
             return
@@ -181,11 +198,28 @@ class Values:
         rows = call.given[place].detach().numpy(force=True)
         seen = self._rows.setdefault(call.number, set())
         keys = [(others, zlib.crc32(row.tobytes())) for row in rows]
+        if len(set(keys)) == 1:
+            return  # made to warm up, or to find sizes
         again = sum(key in seen for key in keys)
+        answer.last = self.elapsed if again else answer.last
         seen.update(keys)
         answer.rows += len(keys)
         answer.rows_again += again
         answer.row_seconds += call.took * again / max(len(keys), 1)
+
+    def _compare_extended(self, answer: Answer, call: _Call) -> None:
+        """Whether a call continues what the one before it computed."""
+        given, made = (_arrays(v) for v in (call.given, _items(call.result)))
+        before = self._before.pop(call.number, None)
+        if not given or not made:
+            return
+        self._before[call.number] = given, made
+        if before is None:
+            return
+        part = _continued(before[0], given, exact=True)
+        if part is not None and _continued(before[1][:1], made[:1], False) is not None:
+            answer.extended += 1
+            answer.extended_seconds += call.took * part
 
     def _source(self, value: Any) -> Any:
         """The fingerprint of an input. Another tensor with one value in all its places
@@ -253,6 +287,55 @@ class Values:
         number = self._uniform if all(map(_is_uniform, arrays)) else 0
         self._tensors[id(tensor)] = weakref.ref(tensor), version, made, number
         return made
+
+
+def _items(result: Any) -> Any:
+    return result if isinstance(result, tuple | list) else (result,)
+
+
+def _arrays(values: Any) -> list[Any]:
+    """Copies of the tensors and the lists of numbers among values; none if they are
+    large.
+    """
+    import numpy as np
+
+    import pellucid as torch
+
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    lists = [v for v in values if type(v) is list and all(map(_is_number, v))]
+    is_plain = all(
+        t.layout == torch.strided and t.dtype != torch.bfloat16 for t in tensors
+    )
+    size = sum(t.numel() for t in tensors) + sum(map(len, lists))
+    if not is_plain or size > _COPIED:
+        return []
+    arrays = [t.detach().numpy(force=True).copy() for t in tensors]
+    return arrays + [np.array(v, np.float64) for v in lists]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _continued(before: list[Any], after: list[Any], exact: bool) -> float | None:
+    """The part of arrays that earlier ones are, if one of them is longer along one dim
+    and begins with the earlier one, and the others are equal; else None.
+    """
+    import numpy as np
+
+    part, grown = 1.0, 0
+    for old, new in zip(before, after, strict=False):
+        if old.ndim != new.ndim or old.dtype != new.dtype:
+            return None
+        dims = [d for d in range(new.ndim) if old.shape[d] != new.shape[d]]
+        if len(dims) > 1 or any(old.shape[d] > new.shape[d] for d in dims):
+            return None
+        head = new[tuple(slice(length) for length in old.shape)]
+        if not (np.array_equal(old, head) if exact else np.allclose(old, head, *_NEAR)):
+            return None
+        if dims:
+            grown, part = grown + 1, old.shape[dims[0]] / new.shape[dims[0]]
+    return part if grown == 1 and len(before) == len(after) else None
 
 
 def _parts(tensor: Any) -> list[Any]:
@@ -384,6 +467,8 @@ def answered(values: Values) -> dict[str, Any]:
         size = max(len(times) // 8, 1)
         parts = [times[k * size : (k + 1) * size] for k in range(8)]
         values.answers[number].parts = [sum(p) / max(len(p), 1) for p in parts]
+    for answer in values.answers.values():
+        answer.last /= max(values.elapsed, 1e-9)
     answers = {str(number): asdict(answer) for number, answer in values.answers.items()}
     rows = values.rows.answer()
     return {"answers": answers, "seconds": values.seconds, "rows": rows}

@@ -450,10 +450,12 @@ def report_of(facts: Facts) -> Report:
     if facts.costs_missing:
         failures.append(f"{facts.costs_missing} kinds of calls: no time for their cost")
     findings = [finding for finding in every if not finding.is_question]
-    places: dict[tuple[str, int, str, bool], Finding] = {}
+    places: dict[tuple[Any, ...], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share * finding.part, 0.01)
         place = finding.file, finding.line, finding.kind, finding.is_option
+        if finding.patch is not None:  # an experiment says which one is the better
+            place = *place, finding.fix
         places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
     own: dict[str, float] = defaultdict(float)

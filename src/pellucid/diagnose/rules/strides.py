@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from math import prod
-from typing import Any
 
 import pellucid as torch
 from pellucid import _C
@@ -37,10 +36,12 @@ def find(facts: Facts) -> list[Finding]:
         share = facts.share_of(seconds)
         if share < _SHARE or counts[tensor] < _READS:
             continue
-        origin = _origin(facts, tensor)
-        if origin is None or origin.line is None or origin.calls >= counts[tensor]:
-            continue  # a copy for each read moves as much as the read
-        file, number = origin.line.file, origin.line.number
+        made = _origins(facts, tensor)
+        if not made or counts[tensor] < _READS * sum(item.calls for item in made):
+            continue  # a copy for each few reads moves as much as these
+        line = made[0].line
+        assert line is not None
+        file, number = line.file, line.number
         findings.append(
             Finding.at(
                 file,
@@ -63,14 +64,16 @@ def _is_strided(tensor: TensorFacts) -> bool:
     return 0 not in tensor.strides and tensor.shape[-1] > 1 and tensor.strides[-1] > 1
 
 
-def _origin(facts: Facts, tensor: TensorFacts) -> Computation | None:
-    """The view ops of a line with a tensor's strides as result."""
+def _origins(facts: Facts, tensor: TensorFacts) -> list[Computation]:
+    """The view ops with a tensor's strides as result."""
     wanted = _geometry(tensor.shape, tensor.strides)
-    for item in facts.items:
-        is_view = item.line is not None and _C._op_facts(item.op)[0] == "view"
-        if is_view and _result(item) == wanted:
-            return item
-    return None
+    return [
+        item
+        for item in facts.items
+        if item.line is not None
+        and _C._op_facts(item.op)[0] == "view"
+        and _result(item) == wanted
+    ]
 
 
 def _result(item: Computation) -> _Geometry | None:
