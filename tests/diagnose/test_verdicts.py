@@ -86,7 +86,7 @@ FAULTY = {
     "one_hot": ("waste", "hot @ table", "h = table[ids]"),
     "attention": ("bandwidth", "scores = q @ k", None),
     "double_data": ("compute", "standard_normal(", "(4096, 256))).float()"),
-    "cache": ("leak", "cache[key] = ", None),
+    "cache": ("leak", "cache[key] = ", "cache.pop(next(iter(cache)))"),
     "layouts": ("copy", ".contiguous()", "x.permute(0, 3, 1, 2)\n"),
     "own_adam": ("overhead", "(b / (1 - 0.999**it))", None),
     "pairwise": ("bandwidth", "diff = pts[", None),

@@ -304,7 +304,8 @@ def ratios_of(
     plain: Sequence[dict[str, Any]], patched: Sequence[dict[str, Any]]
 ) -> list[float]:
     """How many times as long the first of each pair took, sorted. The CPU's time is
-    compared instead if it is the steadier one, and both versions use as many cores.
+    compared instead unless it is the less steady one, if both versions use as many
+    cores.
     """
     pairs = list(zip(plain, patched, strict=False))
     if not pairs:
@@ -320,7 +321,7 @@ def ratios_of(
             name: max(run[name] for run in plain) / min(run[name] for run in plain)
             for name in ("cpu", "seconds")
         }
-        if is_alike and spread["cpu"] < spread["seconds"]:
+        if is_alike and spread["cpu"] <= spread["seconds"]:
             clock = "cpu"
     return sorted(a[clock] / b[clock] for a, b in pairs)
 
@@ -391,18 +392,20 @@ def replay(findings: list[Finding], seconds: float) -> None:
         done = subprocess.run([*command, str(texts), str(result)], capture_output=True)
         gains = json.loads(result.read_text()) if not done.returncode else []
     for finding, gain in zip(findings, gains, strict=False):
-        finding.replayed_gain = tuple(gain) if gain else None
+        if gain is not None:
+            *own, finding.replayed_once = gain
+            finding.replayed_gain = tuple(own)
 
 
 def is_worth(finding: Finding) -> bool:
-    """Whether a measurement is a gain: of time, or of memory if the finding is about
-    memory or no time is lost.
+    """Whether a measurement is a gain: of time, or of memory if no time is lost, or if
+    it is an option's that saves memory.
     """
     gain = finding.measured_gain
     if gain is None:
         return False
     is_memory = finding.kind in ("peak", "leak")
     is_slower = gain[2] < _SLOWER
-    saves = is_memory or not (finding.is_option or is_slower)
+    saves = is_memory if finding.is_option else not is_slower
     is_steady = finding.pairs >= _MANY and gain[0] > _CLEAR and gain[1] > _EQUAL
     return gain[1] > _GAIN or is_steady or (finding.saved_bytes > 0 and saves)

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pellucid.diagnose.continued import Continued
+
 SECONDS = 4.5  # of the CPU since the first call, at the most
 _OWN = 1 / 3  # part of these for fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
 _ROWS = 1024  # of a table that may be larger than needed
-_COPIED = 1 << 18  # elements of a call that are kept until the next one
-_NEAR = 1e-3, 1e-5  # relative and absolute, of results at other sizes
 _LOOKED_AT, _LARGE = 3, 1 << 16  # calls; elements of a large matrix
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
@@ -93,7 +93,7 @@ class Values:
         self._each: dict[int, list[set[Any]]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
-        self._before: dict[int, tuple[list[Any], list[Any]]] = {}
+        self._continued = Continued()
         self._running: list[int] = []
         self._tensors: dict[int, tuple[Any, int, Any, int]] = {}
         self._uniform = 0
@@ -168,7 +168,9 @@ class Values:
             answer.nonzero = list(map(max, known, parts))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
-        self._compare_extended(answer, call)
+        part = self._continued.part(call.number, call.given, call.result)
+        answer.extended += part > 0
+        answer.extended_seconds += call.took * part
         is_plain = _is_plain(call.result)
         answer.has_numbers |= is_plain
         if None in call.source or not (is_plain or _holds_values(call.result)):
@@ -206,20 +208,6 @@ class Values:
         answer.rows += len(keys)
         answer.rows_again += again
         answer.row_seconds += call.took * again / max(len(keys), 1)
-
-    def _compare_extended(self, answer: Answer, call: _Call) -> None:
-        """Whether a call continues what the one before it computed."""
-        given, made = (_arrays(v) for v in (call.given, _items(call.result)))
-        before = self._before.pop(call.number, None)
-        if not given or not made:
-            return
-        self._before[call.number] = given, made
-        if before is None:
-            return
-        part = _continued(before[0], given, exact=True)
-        if part is not None and _continued(before[1][:1], made[:1], False) is not None:
-            answer.extended += 1
-            answer.extended_seconds += call.took * part
 
     def _source(self, value: Any) -> Any:
         """The fingerprint of an input. Another tensor with one value in all its places
@@ -287,55 +275,6 @@ class Values:
         number = self._uniform if all(map(_is_uniform, arrays)) else 0
         self._tensors[id(tensor)] = weakref.ref(tensor), version, made, number
         return made
-
-
-def _items(result: Any) -> Any:
-    return result if isinstance(result, tuple | list) else (result,)
-
-
-def _arrays(values: Any) -> list[Any]:
-    """Copies of the tensors and the lists of numbers among values; none if they are
-    large.
-    """
-    import numpy as np
-
-    import pellucid as torch
-
-    tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    lists = [v for v in values if type(v) is list and all(map(_is_number, v))]
-    is_plain = all(
-        t.layout == torch.strided and t.dtype != torch.bfloat16 for t in tensors
-    )
-    size = sum(t.numel() for t in tensors) + sum(map(len, lists))
-    if not is_plain or size > _COPIED:
-        return []
-    arrays = [t.detach().numpy(force=True).copy() for t in tensors]
-    return arrays + [np.array(v, np.float64) for v in lists]
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
-
-
-def _continued(before: list[Any], after: list[Any], exact: bool) -> float | None:
-    """The part of arrays that earlier ones are, if one of them is longer along one dim
-    and begins with the earlier one, and the others are equal; else None.
-    """
-    import numpy as np
-
-    part, grown = 1.0, 0
-    for old, new in zip(before, after, strict=False):
-        if old.ndim != new.ndim or old.dtype != new.dtype:
-            return None
-        dims = [d for d in range(new.ndim) if old.shape[d] != new.shape[d]]
-        if len(dims) > 1 or any(old.shape[d] > new.shape[d] for d in dims):
-            return None
-        head = new[tuple(slice(length) for length in old.shape)]
-        if not (np.array_equal(old, head) if exact else np.allclose(old, head, *_NEAR)):
-            return None
-        if dims:
-            grown, part = grown + 1, old.shape[dims[0]] / new.shape[dims[0]]
-    return part if grown == 1 and len(before) == len(after) else None
 
 
 def _parts(tensor: Any) -> list[Any]:

@@ -110,6 +110,19 @@ class Facts:
         """The work inside of a node of a file's syntax tree, with what it called."""
         return self.stacks.within(file, node)
 
+    def share_within(self, file: str, node: ast.AST) -> float:
+        """The share of a node of a file's syntax tree: of its calls and what they
+        called, or of Python's own time in it, if that is more.
+        """
+        own = [stack for stacks in self.sampled.values() for stack in stacks]
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        inside = sum(
+            any(name == file and first <= line <= last for name, line in stack)
+            for stack in own
+        )
+        python = inside / max(len(self.samples.stacks), 1)
+        return max(self.share_of(self.within(file, node).total), python)
+
     def records(self, rows: Array) -> bool:
         """Whether nodes of a graph were made between these calls."""
         return len(np.unique(self.log.columns.sequence[rows])) > 1

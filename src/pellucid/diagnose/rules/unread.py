@@ -179,7 +179,9 @@ def _finding(
     """Of statements that take a share of the time, and not all of their block's."""
     chains = {c for u in units for c in facts.stacks.chains_within(file, u)}
     inside, whole = facts.stacks.of(sorted(chains)), facts.within(file, block)
-    share = facts.share_of(inside.total)
+    share = max(
+        facts.share_of(inside.total), *(facts.share_within(file, u) for u in units), 0.0
+    )
     is_all = inside.total >= _MOST * whole.total and not _returns(block)
     if share < _SHARE or inside.calls < _CALLS or is_all:
         return None
