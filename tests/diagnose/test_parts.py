@@ -13,6 +13,7 @@ from pellucid import nn
 from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.budget import Budget
+from pellucid.diagnose.continued import Continued
 from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
 from pellucid.diagnose.findings import Finding, Patch, Report
@@ -63,6 +64,10 @@ def test_a_replaced_expression_within_another_is_left_to_that(tmp_path):
         ("for i in range(n):\n    x = order.pop()", False),
         ("for i in range(0, n, 64):\n    out.append(f(x[i : i + 64]))", False),
         ("while n:\n    n = f(n)", False),
+        ("while not q.empty():\n x = q.get()\n out.append(f(x))", True),
+        ("while todo:\n x = todo.pop()\n todo.extend(near(x))", False),
+        ("while todo:\n x = todo.pop()\n total = f(total, x)", False),
+        ("while error > 1:\n x = f(x)", False),
     ],
 )
 def test_iterations_are_independent_if_none_needs_another(loop, expected):
@@ -230,3 +235,21 @@ def is_running(process):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_replayed_gain_is_that_of_the_whole_program():
+    finding = Finding("waste", "a.py", 1, "", "", "", 0.8)
+    finding.replayed_gain = 4.0, 3.9, 4.1
+    lines = "\n".join(finding.lines(1, 10.0, 0.5))
+    assert "4.00x on the line" in lines and "about 1.43x in all" in lines
+    finding.replayed_once = 3.0  # as much as it saves
+    assert "about 1.00x in all" in "\n".join(finding.lines(1, 10.0, 0.5))
+
+
+def test_a_call_continues_the_one_before_if_inputs_and_results_grow():
+    known, text = Continued(), torch.arange(8.0)
+    causal = [known.part(0, (text[:n],), text[:n].cumsum(0)) for n in (3, 4, 5)]
+    assert causal == [0.0, 0.75, 0.8]
+    whole = [known.part(1, (text[:n],), text[:n] - text[:n].mean()) for n in (3, 4)]
+    others = [known.part(2, (text[:n] + n,), text[:n]) for n in (3, 4)]
+    assert whole == others == [0.0, 0.0]

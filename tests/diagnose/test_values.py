@@ -24,6 +24,7 @@ from pellucid.diagnose.rules import (
     mostly_zeros,
     recomputed,
     rows_used,
+    uncached_generation,
 )
 from pellucid.diagnose.values import Enough, Rows, Values, answered
 
@@ -403,3 +404,22 @@ def test_masks_that_are_equal_by_chance_are_no_repetition(tmp_path):
     probes, answers = answers_of(script)
     again = {probes.places[int(k)].text: known["again"] for k, known in answers.items()}
     assert again["0.5 * equal"] == 0 and again["0.5 * ties"] == 5
+
+
+def test_calls_that_continue_the_call_before_compute_its_part_again():
+    probes, answers = answers_of(PROGRAMS / "repeating_generation.py")
+    for known in answers.values():
+        known["extended_seconds"] = float(known["extended"])
+    values = {"answers": answers, "seconds": 12.0, "rows": {}}
+    (found,) = uncached_generation.answer(probes.places, values, [])
+    assert found.text == "states, _ = cell(table(torch.tensor([text])))"
+    assert "11 of 12 calls of cell(table(" in found.evidence
+
+
+def test_what_was_called_to_warm_up_is_not_computed_again():
+    probes, answers = answers_of(PROGRAMS / "repeating_warm_up.py")
+    warm = [a for p, a in zip(probes.places, answers.values(), strict=False)]
+    assert any(known["again"] for known in warm)
+    for known in answers.values():
+        known["last"] = min(known["last"], 0.4) if known["again"] else known["last"]
+    assert not found_in(probes, counted(answers))

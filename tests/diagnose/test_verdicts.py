@@ -29,6 +29,14 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "second_graph": ("waste", "create_graph=True", "create_graph=False"),
+    "returned_view": ("bandwidth", "return stored.t()", "stored.t().contiguous()"),
+    "late_score": (
+        "waste",
+        "score = accuracy(net)",
+        "    score = accuracy(net)\n    return",
+    ),
+    "unread_branch": ("waste", "extra = ", "        pass\n"),
     "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
     "module_again": ("waste", "model = Scorer()", None),
     "every_step": ("compute", "e = self.embed(x[:, t])", None),
@@ -78,7 +86,7 @@ FAULTY = {
     "one_hot": ("waste", "hot @ table", "h = table[ids]"),
     "attention": ("bandwidth", "scores = q @ k", None),
     "double_data": ("compute", "standard_normal(", "(4096, 256))).float()"),
-    "cache": ("leak", "cache[key] = ", None),
+    "cache": ("leak", "cache[key] = ", "cache.pop(next(iter(cache)))"),
     "layouts": ("copy", ".contiguous()", "x.permute(0, 3, 1, 2)\n"),
     "own_adam": ("overhead", "(b / (1 - 0.999**it))", None),
     "pairwise": ("bandwidth", "diff = pts[", None),
@@ -132,6 +140,7 @@ OPTIONS = (
 SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
+    *("penalty", "transposed", "warm_up"),
 )
 
 

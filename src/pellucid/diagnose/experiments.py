@@ -3,8 +3,8 @@
 Every run is a separate process that executes the script with the text of some files
 replaced; no file is changed. A gain is the median of the ratios of pairs, which run one
 directly after the other, in changing order: what else the machine does is alike for
-both. It counts if the interval's lower end is above 1.05, or if the peak of memory
-falls by a twentieth.
+both. It counts if the interval's lower end is above 1.05, if most of many pairs gain
+clearly, or if the peak of memory falls by a twentieth.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ _PAIRS = 9  # at the most; fewer once the interval of some is narrow enough
 _NARROW = {2: 1.06, 3: 1.1, 5: 1.2}
 _ALIKE = 1.2  # use of cores of two versions whose CPU times are compared
 _GAIN, _SAVING = 1.05, 0.05
+# Of many pairs: the median, and the lower end without the extremes.
+_MANY, _CLEAR, _EQUAL = 4, 1.1, 0.98
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
 _SLOWER = 0.9  # than this: memory is not worth it, and above the noise
 _CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
+_OTHER = 0.7  # of a gain, if the output differs
 _ASKED = 0.08  # share of the time from which values are compared
 _OF_VALUES = 0.4  # of the time that is left: to compare values
 _OF_REPLAYS, _REPLAY = 1.0, 0.6  # seconds: to start a process, and of each replay
@@ -264,14 +267,8 @@ def _ask(program: Program, report: Report, budget: Budget) -> None:
         return
     budget.spend(values["spent"], values["wall"])
     found = all_answers(probes.places, values, report.questions)
-    fixed = {
-        (one.patch.file, number)
-        for one in report.findings
-        if one.patch is not None and one.keeps_output
-        for first, last, _ in one.patch.edits
-        for number in range(first, last + 1)
-    }
-    report.findings += [one for one in found if (one.file, one.line) not in fixed]
+    said = {(one.file, one.line, one.fix) for one in report.findings}
+    report.findings += [f for f in found if (f.file, f.line, f.fix) not in said]
     report.findings.sort(key=rank)
 
 
@@ -307,7 +304,8 @@ def ratios_of(
     plain: Sequence[dict[str, Any]], patched: Sequence[dict[str, Any]]
 ) -> list[float]:
     """How many times as long the first of each pair took, sorted. The CPU's time is
-    compared instead if it is the steadier one, and both versions use as many cores.
+    compared instead unless it is the less steady one, if both versions use as many
+    cores.
     """
     pairs = list(zip(plain, patched, strict=False))
     if not pairs:
@@ -323,7 +321,7 @@ def ratios_of(
             name: max(run[name] for run in plain) / min(run[name] for run in plain)
             for name in ("cpu", "seconds")
         }
-        if is_alike and spread["cpu"] < spread["seconds"]:
+        if is_alike and spread["cpu"] <= spread["seconds"]:
             clock = "cpu"
     return sorted(a[clock] / b[clock] for a, b in pairs)
 
@@ -346,10 +344,15 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         if finding.measured_gain is not None:
             known = best.setdefault(place(finding), finding)
-            assert known.measured_gain is not None
-            if finding.measured_gain > known.measured_gain:
+            if _worth(finding) > _worth(known):
                 best[place(finding)] = finding
     return [f for f in findings if best.get(place(f), f) is f]
+
+
+def _worth(finding: Finding) -> float:
+    """Its measured gain; less if the output differs."""
+    assert finding.measured_gain is not None
+    return finding.measured_gain[0] * (_OTHER if finding.same_output is False else 1.0)
 
 
 def not_mended(findings: list[Finding]) -> list[Finding]:
@@ -389,17 +392,20 @@ def replay(findings: list[Finding], seconds: float) -> None:
         done = subprocess.run([*command, str(texts), str(result)], capture_output=True)
         gains = json.loads(result.read_text()) if not done.returncode else []
     for finding, gain in zip(findings, gains, strict=False):
-        finding.replayed_gain = tuple(gain) if gain else None
+        if gain is not None:
+            *own, finding.replayed_once = gain
+            finding.replayed_gain = tuple(own)
 
 
 def is_worth(finding: Finding) -> bool:
-    """Whether a measurement is a gain: of time, or of memory if the finding is about
-    memory or no time is lost.
+    """Whether a measurement is a gain: of time, or of memory if no time is lost, or if
+    it is an option's that saves memory.
     """
     gain = finding.measured_gain
     if gain is None:
         return False
     is_memory = finding.kind in ("peak", "leak")
     is_slower = gain[2] < _SLOWER
-    saves = is_memory or not (finding.is_option or is_slower)
-    return gain[1] > _GAIN or (finding.saved_bytes > 0 and saves)
+    saves = is_memory if finding.is_option else not is_slower
+    is_steady = finding.pairs >= _MANY and gain[0] > _CLEAR and gain[1] > _EQUAL
+    return gain[1] > _GAIN or is_steady or (finding.saved_bytes > 0 and saves)

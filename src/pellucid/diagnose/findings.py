@@ -95,6 +95,7 @@ class Finding:
     is_question: bool = False
     replay: Replay | None = None
     replayed_gain: tuple[float, float, float] | None = None  # of the line alone
+    replayed_once: float = 0.0  # seconds that the better form needs the first time
 
     @classmethod
     def at(cls, file: str, line: int, **facts: Any) -> Finding:
@@ -113,8 +114,10 @@ class Finding:
         facts = {"kind": kind, "share": share, "evidence": evidence, "fix": ""}
         return cls.at(file, line, **facts, is_question=True)
 
-    def lines(self, number: int) -> list[str]:
-        """At most four lines of a report."""
+    def lines(self, number: int, seconds: float, steady: float) -> list[str]:
+        """At most four lines of a report; ``seconds`` of the program, and of these the
+        part ``steady`` that ``share`` is a share of.
+        """
         name = Path(self.file).name
         shown = [f"{number}. {name}:{self.line}  {self.text}".rstrip()]
         shown.append(f"   {self.evidence}")
@@ -122,17 +125,18 @@ class Finding:
         if self.measured_gain is not None or self.saved_bytes:
             shown.append(f"          measured {self._measured()}")
         elif self.replayed_gain is not None:
-            shown.append(f"          replayed: {self._replayed()}")
+            shown.append(f"          replayed: {self._replayed(seconds, steady)}")
         elif self.patch is None:
             shown.append("          not measured: there is no patch of it")
         else:
             shown.append("          not measured: there was no time, or --no-rerun")
         return shown
 
-    def _replayed(self) -> str:
+    def _replayed(self, seconds: float, steady: float) -> str:
         assert self.replayed_gain is not None
         gain, low, high = self.replayed_gain
-        whole = 1 / (1 - self.share * (1 - 1 / gain))
+        saved = seconds * steady * self.share * (1 - 1 / gain)
+        whole = seconds / (seconds - saved + self.replayed_once)
         line = f"{gain:.2f}x on the line ({low:.2f} to {high:.2f})"
         return f"{line}, about {whole:.2f}x in all"
 
@@ -186,6 +190,12 @@ class Report:
         return self.seconds * (1 - self.shares.get("away", 0.0))
 
     @property
+    def steady(self) -> float:
+        """Of ``own_seconds`` the part that was not spent on what is needed once."""
+        own = 1 - self.shares.get("away", 0.0)
+        return max(1 - self.shares.get("first-time", 0.0) / max(own, 1e-9), 0.0)
+
+    @property
     def calls_each(self) -> float:
         """Calls of one run."""
         return self.calls / self.runs
@@ -199,7 +209,7 @@ class Report:
         ]
         shown = self.findings[:4]
         for number, finding in enumerate(shown, 1):
-            lines += finding.lines(number)
+            lines += finding.lines(number, max(self.own_seconds, 1e-9), self.steady)
         if len(self.findings) > len(shown):
             lines.append(f"and {len(self.findings) - len(shown)} smaller findings")
         if not self.findings:

@@ -11,11 +11,15 @@ from collections.abc import Iterator
 
 ADDING = ("append", "add", "extend", "insert", "setdefault")
 _CHANGING = ("pop", "popleft", "popitem", "remove", "clear", "update", "read", "next")
+_TAKING = ("get", "get_nowait", "pop", "popleft")
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def is_independent(loop: ast.AST) -> bool:
-    """Of a for loop or a comprehension; False where the source does not show it."""
+    """Of a loop or a comprehension; False where the source does not show it."""
+    if isinstance(loop, ast.While):
+        drained = _as_for(loop)
+        return drained is not None and is_independent(drained)
     if isinstance(loop, _COMPREHENSIONS):
         return not any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(loop))
     if not isinstance(loop, ast.For) or _is_of_chunks(loop.iter):
@@ -31,6 +35,32 @@ def is_independent(loop: ast.AST) -> bool:
     assigned_later = {name for name in _stored(loop) if name not in totals}
     carried = {name for name in reads if name in assigned_later}
     return not carried and not totals & reads
+
+
+def _as_for(loop: ast.While) -> ast.For | None:
+    """A loop that takes items from a container until that is empty, as one over its
+    items; None of others.
+    """
+    tested = {ast.unparse(n) for n in ast.walk(loop.test) if isinstance(n, ast.expr)}
+    takes = [
+        node
+        for statement in loop.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _TAKING
+        and ast.unparse(node.func.value) in tested
+    ]
+    if len(takes) != 1:
+        return None
+    owner = takes[0].func.value  # type: ignore[attr-defined]
+    item = ast.Name("_item", ast.Load())
+    text, taken = ast.unparse(ast.Module(loop.body, [])), ast.unparse(takes[0])
+    body = ast.parse(text.replace(taken, item.id)).body
+    uses = [n for s in body for n in ast.walk(s) if isinstance(n, ast.expr)]
+    if any(ast.unparse(use) == ast.unparse(owner) for use in uses):
+        return None  # what it takes is not all that it does to the container
+    return ast.For(ast.Name(item.id, ast.Store()), owner, body, [])
 
 
 def _is_of_chunks(iterable: ast.expr) -> bool:

@@ -16,6 +16,9 @@ from typing import Any
 _NAME = "__pellucid_leaving__"
 _PART = 0.3  # of the recording, in which a function ran
 _FUNCTION = ast.FunctionDef
+_REPEATING = {
+    *(ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+}
 
 
 class Kept:
@@ -80,7 +83,7 @@ class Leaving:
 def _is_followed(node: ast.FunctionDef) -> bool:
     """Whether it repeats statements; of generators the caller has the loop."""
     kinds = {type(inner) for inner in ast.walk(node)}
-    return bool(kinds & {ast.For, ast.While}) and not kinds & {ast.Yield, ast.YieldFrom}
+    return bool(kinds & _REPEATING) and not kinds & {ast.Yield, ast.YieldFrom}
 
 
 def _follow(node: ast.FunctionDef) -> None:

@@ -1,7 +1,8 @@
 """The child process that replays lines: ``replays.py REPLAYS RESULT``.
 
 Each entry's two expressions run in turn on the same tensors; the result has for each
-(gain, low, high), or null where an expression fails.
+(gain, low, high, once): by how many seconds more the first run of the better expression
+exceeds the others, which a program pays once. It has null where an expression fails.
 """
 
 from __future__ import annotations
@@ -25,17 +26,23 @@ def main() -> None:
     Path(result).write_text(json.dumps([gain_of(**entry) for entry in replays]))
 
 
-def gain_of(setup: str, plain: str, better: str) -> tuple[float, float, float] | None:
-    """How much faster the better expression is: the median of pairs, low, high."""
+def gain_of(
+    setup: str, plain: str, better: str
+) -> tuple[float, float, float, float] | None:
+    """How much faster the better expression is: the median of pairs, low, high; and
+    what it needs once.
+    """
     import pellucid as torch
 
     scope: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     try:
         exec(setup, scope)
         sides = [eval(f"lambda: {text}", scope) for text in (plain, better)]
-        for side in sides:
-            side()
-        return _ratio(*sides)
+        first = [_seconds(side) for side in sides]
+        once = [
+            max(s - _least(side), 0.0) for s, side in zip(first, sides, strict=True)
+        ]
+        return *_ratio(*sides), max(once[1] - once[0], 0.0)
     except (RuntimeError, TypeError, ValueError, SyntaxError):
         return None
 
@@ -56,13 +63,14 @@ def _least(work: Callable[[], Any]) -> float:
     """Seconds of the fastest of a few runs, without those in which other programs had
     the core.
     """
-    seconds = []
-    for _ in range(_RUNS):
-        clock = Clock()
-        work()
-        wall, without_core, _ = clock.read()
-        seconds.append(wall - without_core)
-    return max(min(seconds), 1e-7)
+    return max(min(_seconds(work) for _ in range(_RUNS)), 1e-7)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    clock = Clock()
+    work()
+    wall, without_core, _ = clock.read()
+    return wall - without_core
 
 
 if __name__ == "__main__":

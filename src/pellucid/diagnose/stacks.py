@@ -63,7 +63,10 @@ class Stacks:
             tuple((f.file, f.number) for f in log.frames(value) if f.is_user)
             for value in values.tolist()
         ]
-        made, own, run = _nodes_of_calls(log)
+        self.chains = values  # their numbers in the log
+        calls = log.columns.rows_of(Kind.CALL)
+        outermost = calls[log.columns.parent[calls] < 0]
+        made, own, run = nodes_made(log, outermost)
         places = np.searchsorted(values, log.columns.line[made])
         places = np.minimum(places, max(len(values) - 1, 0))
         self.nodes = np.bincount(places, own, len(values))
@@ -96,13 +99,13 @@ class Stacks:
         return self.of(self.chains_within(file, node))
 
 
-def _nodes_of_calls(log: Log) -> tuple[Array, Array, Array]:
-    """The rows of outermost calls that made nodes of a graph, how many each made, and
-    how many of these a backward pass ran.
+def nodes_made(log: Log, calls: Array) -> tuple[Array, Array, Array]:
+    """The rows of those of some calls, in the order of the log, that made nodes of a
+    graph, how many each made until the next one, and how many of these a backward pass
+    ran.
     """
     columns = log.columns
-    calls = columns.rows_of(Kind.CALL)
-    calls = calls[(columns.parent[calls] < 0) & (columns.sequence[calls] >= 0)]
+    calls = calls[columns.sequence[calls] >= 0]
     nodes = columns.rows_of(Kind.NODE)
     run = np.unique(columns.sequence[nodes[columns.sequence[nodes] >= 0]])
     before = columns.sequence[calls].astype(np.int64)

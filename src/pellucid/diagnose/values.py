@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pellucid.diagnose.continued import Continued
+
 SECONDS = 4.5  # of the CPU since the first call, at the most
 _OWN = 1 / 3  # part of these for fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
@@ -34,7 +36,10 @@ class Answer:
     ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
     contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
-    ``parts``: seconds of each eighth of its calls.
+    ``parts``: seconds of each eighth of its calls; ``last``: the moment of the last one
+    that computed a result again, as a part of the time that was watched; ``extended``:
+    calls on what the call before had and more, with its result and more, and
+    ``extended_seconds``: the part of their time for what was there before.
     """
 
     calls: int = 0
@@ -53,6 +58,9 @@ class Answer:
     distinct: list[int] = field(default_factory=list)
     nonzero: list[float] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
+    last: float = 0.0
+    extended: int = 0
+    extended_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,7 @@ class Values:
         self._each: dict[int, list[set[Any]]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
+        self._continued = Continued()
         self._running: list[int] = []
         self._tensors: dict[int, tuple[Any, int, Any, int]] = {}
         self._uniform = 0
@@ -104,6 +113,12 @@ class Values:
         now = time.process_time()
         spent = now - (now if self._begin is None else self._begin) - self._own
         return max(spent - first, 0.0)
+
+    @property
+    def elapsed(self) -> float:
+        """Of the CPU since the program's first expression."""
+        now = time.process_time()
+        return now - (now if self._begin is None else self._begin)
 
     def again(
         self, number: int, compute: Callable[[], Any], inputs: Callable[[], Any]
@@ -153,6 +168,9 @@ class Values:
             answer.nonzero = list(map(max, known, parts))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
+        part = self._continued.part(call.number, call.given, call.result)
+        answer.extended += part > 0
+        answer.extended_seconds += call.took * part
         is_plain = _is_plain(call.result)
         answer.has_numbers |= is_plain
         if None in call.source or not (is_plain or _holds_values(call.result)):
@@ -167,13 +185,14 @@ class Values:
         if (call.source, made) in seen:
             answer.again += 1
             answer.seconds += call.took
+            answer.last = self.elapsed
             return
         seen.add((call.source, made))
         answer.sources = len(seen)
         self._compare_rows(answer, call)
 
     def _compare_rows(self, answer: Answer, call: _Call) -> None:
-        """Of a module's call on a batch."""
+        """Of a module's call on a batch of different samples."""
         place = _batch_of(call.given, call.result)
         if place is None:
             return
@@ -181,7 +200,10 @@ class Values:
         rows = call.given[place].detach().numpy(force=True)
         seen = self._rows.setdefault(call.number, set())
         keys = [(others, zlib.crc32(row.tobytes())) for row in rows]
+        if len(set(keys)) == 1:
+            return  # made to warm up, or to find sizes
         again = sum(key in seen for key in keys)
+        answer.last = self.elapsed if again else answer.last
         seen.update(keys)
         answer.rows += len(keys)
         answer.rows_again += again
@@ -384,6 +406,8 @@ def answered(values: Values) -> dict[str, Any]:
         size = max(len(times) // 8, 1)
         parts = [times[k * size : (k + 1) * size] for k in range(8)]
         values.answers[number].parts = [sum(p) / max(len(p), 1) for p in parts]
+    for answer in values.answers.values():
+        answer.last /= max(values.elapsed, 1e-9)
     answers = {str(number): asdict(answer) for number, answer in values.answers.items()}
     rows = values.rows.answer()
     return {"answers": answers, "seconds": values.seconds, "rows": rows}

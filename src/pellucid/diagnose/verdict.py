@@ -110,6 +110,19 @@ class Facts:
         """The work inside of a node of a file's syntax tree, with what it called."""
         return self.stacks.within(file, node)
 
+    def share_within(self, file: str, node: ast.AST) -> float:
+        """The share of a node of a file's syntax tree: of its calls and what they
+        called, or of Python's own time in it, if that is more.
+        """
+        own = [stack for stacks in self.sampled.values() for stack in stacks]
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        inside = sum(
+            any(name == file and first <= line <= last for name, line in stack)
+            for stack in own
+        )
+        python = inside / max(len(self.samples.stacks), 1)
+        return max(self.share_of(self.within(file, node).total), python)
+
     def records(self, rows: Array) -> bool:
         """Whether nodes of a graph were made between these calls."""
         return len(np.unique(self.log.columns.sequence[rows])) > 1
@@ -450,10 +463,12 @@ def report_of(facts: Facts) -> Report:
     if facts.costs_missing:
         failures.append(f"{facts.costs_missing} kinds of calls: no time for their cost")
     findings = [finding for finding in every if not finding.is_question]
-    places: dict[tuple[str, int, str, bool], Finding] = {}
+    places: dict[tuple[Any, ...], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share * finding.part, 0.01)
         place = finding.file, finding.line, finding.kind, finding.is_option
+        if finding.patch is not None:  # an experiment says which one is the better
+            place = *place, finding.fix
         places.setdefault(place, finding)
     roofs = roofline_of(facts.items, facts.roof)
     own: dict[str, float] = defaultdict(float)

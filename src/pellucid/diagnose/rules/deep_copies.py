@@ -31,7 +31,7 @@ def find(facts: Facts) -> list[Finding]:
             entry = facts.lines.get((file, node.lineno))
             if statement is None or entry is None:
                 continue
-            share = facts.share_of(facts.within(file, statement).total)
+            share = facts.share_within(file, statement)
             calls = max((item.calls for item in entry.items), default=0)
             if share < _SHARE or calls < _CALLS:
                 continue

@@ -1,5 +1,8 @@
 """A container that every iteration appends to and of which nothing reads all values:
 nothing reads it as a whole, or only reduced to numbers.
+
+Whether a cache needs its old entries is measured: without them, a program that does
+computes them again, and takes longer.
 """
 
 from __future__ import annotations
@@ -7,20 +10,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pellucid.diagnose.edits import tree_of
-from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.edits import indent_of, tree_of
+from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.held import Held
 from pellucid.diagnose.keeping import Keeping, keeping_of, last_name
 from pellucid.diagnose.verdict import Facts
 
 _LEAST = 1 << 20  # bytes
+_PART = 8  # of a cache's entries, as many as the patch keeps
 _UNREAD = "and is never read as a whole"
 _REDUCED = "of which only reductions are read"
 _NUMBERS = (
     *("mean", "sum", "max", "min", "norm", "std", "var", "item", "numel", "median"),
     *("any", "all", "argmax", "argmin", "prod", "count_nonzero", "shape", "size"),
 )
-_OWN = ("append", "appendleft", "add", "insert", "put", "setdefault", "get")
+_OWN = (
+    *("append", "appendleft", "add", "insert", "put", "setdefault", "get"),
+    "move_to_end",
+)
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -50,7 +57,23 @@ def _finding(name: str, entry: Held, place: Keeping, is_reduced: bool) -> Findin
         else f"bound {name} (deque(maxlen=...), an LRU cache), or delete what is done "
         "with",
         share=0.12 if is_reduced else 0.1,
+        patch=None if is_reduced else _bounded(entry, place),
     )
+
+
+def _bounded(entry: Held, place: Keeping) -> Patch | None:
+    """The patch that drops a dict's oldest entry when it has many; None of others."""
+    statement = place.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Subscript):
+        return None
+    name, last = ast.unparse(target.value), statement.end_lineno or place.line
+    indent, most = indent_of(place.file, place.line), max(entry.count // _PART, 1)
+    lines = (
+        f"{indent}if len({name}) > {most}:",
+        f"{indent}    {name}.pop(next(iter({name})))",
+    )
+    return Patch(place.file, ((last + 1, last, lines),))
 
 
 def _is_reduced(facts: Facts, name: str) -> bool:

@@ -118,11 +118,16 @@ def _changes_arguments(definition: ast.AST) -> bool:
 
 
 def _written_items(loop: ast.For) -> bool:
-    """Whether a loop changes the items that it goes over."""
+    """Whether a loop changes the items that it goes over; ``stats[name]`` changes no
+    name.
+    """
     own, targets = _names(loop.target), set(ast.walk(loop.target))
     for node in ast.walk(loop):
         is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
         is_method = isinstance(node, ast.Attribute) and _is_change(node.attr)
-        if (is_stored or is_method) and node not in targets and _names(node) & own:
+        if not (is_stored or is_method) or node in targets:
+            continue
+        changed = node.value if isinstance(node, ast.Subscript) else node
+        if _names(changed) & own:
             return True
     return False

@@ -30,6 +30,7 @@ from pellucid.diagnose.verdict import Facts
 _ASKED, _MOST = 0.03, 40  # share of the time from which a statement is asked about
 _SHARE, _PART = 0.08, 0.02  # of a finding; of each of its expressions
 _CALLS, _AGAIN, _ALL = 3, 0.5, 0.8
+_GOES_ON = 0.5  # of the time that was watched: when the last result was seen again
 # Seconds of a call that gives numbers: of the same few inputs, and of any.
 _CHEAP, _COSTLY, _FEW = 3e-6, 5e-5, 0.01
 # What a loop that times an expression does besides.
@@ -99,6 +100,8 @@ def answer(
             continue
         if known["has_numbers"] and not _is_costly(known):
             continue
+        if known["last"] < _GOES_ON:
+            continue  # before the work began: to warm up
         again = known["again"] / known["calls"]
         rows = known["rows_again"] / max(known["rows"], 1)
         if again >= _AGAIN or (rows >= _AGAIN and again + rows >= _AGAIN):

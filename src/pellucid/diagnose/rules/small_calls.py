@@ -16,7 +16,9 @@ from pellucid.profiler._timeline.storages import LOADER
 _MANY = 300  # calls in a loop
 _SHARE, _OVERHEAD = 0.1, 0.5
 _SHORT = 8e-6  # seconds a call, on average, that a batch would share
-_LOOPS = ast.For | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_LOOPS = (
+    ast.For | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+)
 # What trains or formats is a loop of another kind, however short its calls.
 _DRIVERS = ("backward", "step", "zero_grad")
 _OTHERS = (
@@ -61,7 +63,7 @@ def find(facts: Facts) -> list[Finding]:
 
 def _computes(loop: ast.AST) -> bool:
     """Whether the iterations call or compute anything, not only pick items."""
-    if isinstance(loop, ast.For):
+    if isinstance(loop, ast.For | ast.While):
         return True
     kept = [loop.key, loop.value] if isinstance(loop, ast.DictComp) else [loop.elt]  # type: ignore[attr-defined]
     kinds = ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare

@@ -1,69 +1,108 @@
-"""A strided operand that is read many times: one ``contiguous`` is cheaper."""
+"""A strided operand that is read many times: one ``contiguous`` is cheaper.
+
+The recording has the strides of every operand, and the arguments of every view op. The
+line that created the view is that of an op whose result has these strides.
+"""
 
 from __future__ import annotations
 
-import re
+import ast
 from collections import defaultdict
 from math import prod
-from typing import Any
 
+import pellucid as torch
 from pellucid import _C
-from pellucid.diagnose.edits import replaced, text_of
-from pellucid.diagnose.findings import Finding
+from pellucid.diagnose.edits import replaced_nodes, statement_at
+from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.recording import Computation, overload_of
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.facts import TensorFacts
 
-_LARGE, _READS = 1 << 14, 5
-_CONTIGUOUS = r"^(\s*\w+ = .*\S)(\s*)$", r"\1.contiguous()\2"
+_LARGE, _READS, _SHARE = 1 << 14, 5, 0.2
+_Geometry = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def find(facts: Facts) -> list[Finding]:
-    """The line that created the view, if it is an assignment."""
-    reads: dict[Any, float] = defaultdict(float)
-    counts: dict[Any, int] = defaultdict(int)
+    """The statement that created the view, if it binds or returns it."""
+    reads: dict[TensorFacts, float] = defaultdict(float)
+    counts: dict[TensorFacts, int] = defaultdict(int)
     for item in facts.items:
         for tensor in item.arguments:
-            if not hasattr(tensor, "strides"):
-                continue
-            key = tensor.dtype, tensor.shape, tensor.strides
-            if _is_strided(tensor):
-                reads[key] += item.total
-                counts[key] += item.calls
+            if isinstance(tensor, TensorFacts) and _is_strided(tensor):
+                reads[tensor] += item.total
+                counts[tensor] += item.calls
     findings = []
-    for key, seconds in reads.items():
+    for tensor, seconds in reads.items():
         share = facts.share_of(seconds)
-        if share < 0.2 or counts[key] < _READS:
+        if share < _SHARE or counts[tensor] < _READS:
             continue
-        place = _origin(facts)
-        if place is None:
-            continue
-        patch = replaced(place.file, place.number, *_CONTIGUOUS)
+        made = _origins(facts, tensor)
+        if not made or counts[tensor] < _READS * sum(item.calls for item in made):
+            continue  # a copy for each few reads moves as much as these
+        line = made[0].line
+        assert line is not None
+        file, number = line.file, line.number
         findings.append(
             Finding.at(
-                place.file,
-                place.number,
+                file,
+                number,
                 kind="bandwidth",
-                evidence=f"{share:.0%} of the time: {counts[key]} calls read strides "
-                f"{key[2]} of {key[1]}",
+                evidence=f"{share:.0%} of the time: {counts[tensor]} calls read "
+                f"strides {tensor.strides} of {tensor.shape}",
                 fix="contiguous() once, where the view is created",
                 share=share,
-                patch=patch,
+                patch=_patch(file, number),
             )
         )
     return findings
 
 
-def _is_strided(tensor: Any) -> bool:
+def _is_strided(tensor: TensorFacts) -> bool:
     """Whether no stride is 0 and the last axis is not contiguous."""
     if prod(tensor.shape) < _LARGE or not tensor.strides:
         return False
     return 0 not in tensor.strides and tensor.shape[-1] > 1 and tensor.strides[-1] > 1
 
 
-def _origin(facts: Facts) -> Any:
-    """The line of a view op that is an assignment, before the reads."""
-    for item in facts.items:
-        if item.line is None or _C._op_facts(item.op)[0] != "view":
-            continue
-        if re.match(r"\s*\w+ = ", text_of(item.line.file, item.line.number)):
-            return item.line
-    return None
+def _origins(facts: Facts, tensor: TensorFacts) -> list[Computation]:
+    """The view ops with a tensor's strides as result."""
+    wanted = _geometry(tensor.shape, tensor.strides)
+    return [
+        item
+        for item in facts.items
+        if item.line is not None
+        and _C._op_facts(item.op)[0] == "view"
+        and _result(item) == wanted
+    ]
+
+
+def _result(item: Computation) -> _Geometry | None:
+    """The geometry that a view op gives its operand; None where it is not known."""
+    arguments = [
+        torch.empty_strided(a.shape, a.strides, device="meta")
+        if isinstance(a, TensorFacts)
+        else a
+        for a in item.arguments
+    ]
+    try:
+        result = overload_of(item.op)(*arguments)
+        return _geometry(tuple(result.shape), tuple(result.stride()))
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError):
+        return None
+
+
+def _geometry(shape: tuple[int, ...], strides: tuple[int, ...]) -> _Geometry:
+    """Without dims of one element, whose strides mean nothing."""
+    kept = [k for k, length in enumerate(shape) if length != 1]
+    return tuple(shape[k] for k in kept), tuple(strides[k] for k in kept)
+
+
+def _patch(file: str, number: int) -> Patch | None:
+    statement = statement_at(file, number)
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, ast.Assign | ast.Return) or value is None:
+        return None
+    text = ast.unparse(value)
+    if not isinstance(value, ast.Call | ast.Attribute | ast.Subscript | ast.Name):
+        text = f"({text})"
+    return replaced_nodes(file, [(value, f"{text}.contiguous()")])
