@@ -398,7 +398,6 @@ default_generator: Final[Generator]
 
 def _default_generator(device: Any, /) -> Generator: ...
 def _seed_device_generators(seed: _int, /) -> None: ...
-
 def tensor(
     data: Any,
     *,
