@@ -12,12 +12,11 @@
 #include "core/layout.h"
 #include "core/named_ops.h"
 #include "kernels/host_shadow.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid {
 namespace {
 
-FORK_SAFE ForkSafeMutex mutex;  // of the tables below
+std::mutex mutex;  // of the tables below
 
 // Where a stream begins: the kernel adds what memory holds and what the launch says.
 struct Start {

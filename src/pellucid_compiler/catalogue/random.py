@@ -73,6 +73,12 @@ def philox_words(key, start, seed, offset, blocks):
     ``key`` and ``start`` are int64 of no dims: what replays of a graph change.
     """
     require(blocks >= 0, "_philox_words: blocks is {}, which is negative", blocks)
+    for number in (key, start):
+        require(
+            number.dtype == "int64",
+            f"_philox_words takes int64 numbers, not {number.dtype}",
+            error=NotImplementedError,
+        )
     words_drawn = start[()] + offset
     counter = shift_right(words_drawn, 2)
     return tabulate_groups([blocks], lambda b: philox(key[()] + seed, (counter, b)))
