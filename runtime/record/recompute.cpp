@@ -1,7 +1,9 @@
 #include "record/recompute.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <span>
 
 namespace pellucid::record {
 namespace {
@@ -9,6 +11,7 @@ namespace {
 constexpr size_t kNever = SIZE_MAX;
 constexpr int64_t kLeastBytes = 64 * 1024;  // of a result that is worth an action
 constexpr uint32_t kMostResults = 512;      // finding each takes time
+constexpr size_t kMostActions = 3;  // that compute one result again: its op, and those of operands that are gone
 
 // A slot's lifetime, in actions.
 struct Life {
@@ -26,10 +29,11 @@ struct Life {
   }
 };
 
-// A result that could be computed again: released after `released`, computed before `again`.
+// A result that could be computed again: released after `released`, computed before `again` by repeating `actions`.
 struct Candidate {
   Slot slot;
-  size_t made, released, again;
+  size_t released, again;
+  std::vector<size_t> actions;  // in order; the last one makes it
   int64_t bytes, nanoseconds;
 };
 
@@ -56,11 +60,14 @@ class Recomputation {
     int64_t total = 0, spent = 0;
     for (const Action& action : recipe_.actions) total += action.nanoseconds;
     const auto goal = static_cast<int64_t>(budget_.bytes * static_cast<double>(done.bytes_before));
+    const auto cheap_goal = static_cast<int64_t>(budget_.cheap_bytes * static_cast<double>(done.bytes_before));
     const auto allowed = static_cast<int64_t>(budget_.time * static_cast<double>(total));
     for (;;) {
       const auto [bytes, position] = peak();
       done.bytes = bytes;
-      const int64_t most = budget_.bytes < 1 && bytes > goal ? INT64_MAX : allowed - spent;
+      const bool has_goal = budget_.bytes < 1 && bytes > goal;
+      if (!has_goal && bytes <= cheap_goal) return done;
+      const int64_t most = has_goal ? INT64_MAX : allowed - spent;
       const std::optional<Candidate> chosen = best_at(position, most);
       if (!chosen || done.results == kMostResults) return done;
       apply(*chosen);
@@ -157,51 +164,94 @@ class Recomputation {
         return static_cast<double>(a.bytes) * static_cast<double>(b.nanoseconds + 1) >
                static_cast<double>(b.bytes) * static_cast<double>(a.nanoseconds + 1);
       };
-      if (!best || is_better(*found, *best)) best = found;
+      if (!best || is_better(*found, *best)) best = *found;
     }
     return best;
   }
 
   std::optional<Candidate> candidate(Slot slot, size_t position) const {
     const Life& life = lives_[slot];
-    const bool is_stored = life.is_plain && life.bytes >= kLeastBytes && life.made < position && life.last != kNever &&
-                           life.last > position;
-    if (!is_stored) return std::nullopt;
+    const bool is_stored_then = life.is_plain && life.bytes >= kLeastBytes && life.made < position &&
+                                life.last != kNever && life.last > position;
+    if (!is_stored_then) return std::nullopt;
     const auto late = std::ranges::upper_bound(life.readers, position);
     if (late == life.readers.begin() || late == life.readers.end()) return std::nullopt;
-    const size_t released = *std::prev(late);
-    const Action& action = recipe_.actions[life.made];
-    const bool repeats = action.kind == Action::Kind::Call && is_repeatable(action) && released < position &&
-                         can_read_at(action, life.made, *late);
-    if (!repeats) return std::nullopt;
-    return Candidate{slot, life.made, released, *late, life.bytes, action.nanoseconds};
+    Candidate found{slot, *std::prev(late), *late, {}, life.bytes, 0};
+    if (found.released >= position || !repeat(life.made, found)) return std::nullopt;
+    for (const size_t k : found.actions) found.nanoseconds += recipe_.actions[k].nanoseconds;
+    return found;
   }
 
-  // Whether the operands of an action at `made` are stored, unchanged, until `again`.
-  bool can_read_at(const Action& action, size_t made, size_t again) const {
-    return std::ranges::all_of(action.operands, [&](Slot slot) {
-      const bool is_changed = std::ranges::any_of(lives_[memory_of(slot)].writers,
-                                                  [&](size_t write) { return write >= made && write < again; });
-      const bool is_of_call = recipe_.slots[slot].kind == SlotOrigin::Kind::Made;
-      return !is_changed && recipe_.slots[slot].kind != SlotOrigin::Kind::Gradient &&
-             (!is_of_call || lives_[slot].last >= again);
-    });
+  // Appends the action at `made` to those of the candidate, after the actions that make its operands again where these
+  // are not stored. False: it cannot be repeated.
+  bool repeat(size_t made, Candidate& found) const {
+    const Action& action = recipe_.actions[made];
+    if (action.kind != Action::Kind::Call || !is_repeatable(action)) return false;
+    for (const Slot slot : action.operands) {
+      if (is_changed(slot, made, found.again)) return false;
+      if (is_stored(slot, found.again)) continue;
+      const Life& life = lives_[slot];
+      if (!life.is_plain || life.made == kNever) return false;
+      const bool is_repeated = std::ranges::count(found.actions, life.made) != 0 || repeat(life.made, found);
+      if (!is_repeated) return false;
+    }
+    found.actions.push_back(made);
+    return found.actions.size() <= kMostActions;
+  }
+
+  bool is_changed(Slot slot, size_t made, size_t again) const {
+    return recipe_.slots[slot].kind == SlotOrigin::Kind::Gradient ||
+           std::ranges::any_of(lives_[memory_of(slot)].writers,
+                               [&](size_t write) { return write >= made && write < again; });
+  }
+
+  bool is_stored(Slot slot, size_t again) const {
+    return recipe_.slots[slot].kind != SlotOrigin::Kind::Made || lives_[slot].last >= again;
+  }
+
+  Slot add_copy(Slot slot) {
+    const auto copy = static_cast<Slot>(recipe_.slots.size());
+    recipe_.slots.push_back(recipe_.slots[slot]);
+    recipe_.slots.back().memory = copy;
+    return copy;
+  }
+
+  static void rename(Action& action, Slot from, Slot to) {
+    for (std::vector<Slot>* slots : {&action.operands, &action.reusable, &action.released})
+      std::ranges::replace(*slots, from, to);
   }
 
   void apply(const Candidate& chosen) {
     std::vector<Action>& actions = recipe_.actions;
-    const auto again = static_cast<Slot>(recipe_.slots.size());
-    recipe_.slots.push_back(recipe_.slots[chosen.slot]);
-    recipe_.slots.back().memory = again;
-    for (size_t k = chosen.again; k < actions.size(); ++k) {
-      std::ranges::replace(actions[k].operands, chosen.slot, again);
-      std::ranges::replace(actions[k].released, chosen.slot, again);
-    }
+    std::vector<Action> repeated;
+    for (const size_t k : chosen.actions) repeated.push_back(actions[k].repeated());
+    for (size_t r = 0; r < repeated.size(); ++r)
+      for (Slot& result : repeated[r].results) {
+        if (result != kNoSlot) result = again_of(chosen, result, std::span(repeated).subspan(r + 1));
+      }
+    const Slot again =
+        repeated.back()
+            .results[static_cast<size_t>(std::ranges::find(actions[chosen.actions.back()].results, chosen.slot) -
+                                         actions[chosen.actions.back()].results.begin())];
+    for (size_t k = chosen.again; k < actions.size(); ++k) rename(actions[k], chosen.slot, again);
     actions[chosen.released].released.push_back(chosen.slot);
-    Action repeated = actions[chosen.made].repeated();
-    std::ranges::replace_if(repeated.results, [&](Slot slot) { return slot != chosen.slot; }, kNoSlot);
-    std::ranges::replace(repeated.results, chosen.slot, again);
-    actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(chosen.again), std::move(repeated));
+    actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(chosen.again),
+                   std::make_move_iterator(repeated.begin()), std::make_move_iterator(repeated.end()));
+  }
+
+  // The slot in which repeated actions make the result `slot` again: that of the candidate, or that of an operand of
+  // the `later` ones, which releases it. kNoSlot: it is stored, or nobody reads it again.
+  Slot again_of(const Candidate& chosen, Slot slot, std::span<Action> later) {
+    if (slot == chosen.slot) return add_copy(slot);
+    if (is_stored(slot, chosen.again)) return kNoSlot;
+    Action* last = nullptr;
+    for (Action& action : later)
+      if (std::ranges::count(action.operands, slot)) last = &action;
+    if (!last) return kNoSlot;
+    const Slot again = add_copy(slot);
+    for (Action& action : later) rename(action, slot, again);
+    last->released.push_back(again);
+    return again;
   }
 
   Recipe& recipe_;

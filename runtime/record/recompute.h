@@ -14,8 +14,9 @@ namespace pellucid::record {
 
 // What a recipe may do to need less memory.
 struct MemoryBudget {
-  double bytes = 1.0;  // the fraction of the peak to reach, by whatever recomputation it takes; 1: no such goal
-  double time = 0.02;  // the fraction of the call's time that recomputation may take anyway
+  double bytes = 1.0;         // the fraction of the peak to reach, by whatever recomputation it takes; 1: no such goal
+  double cheap_bytes = 0.78;  // the same by recomputation that takes at most
+  double time = 0.04;         // this fraction of the call's time
 };
 
 struct Recomputed {

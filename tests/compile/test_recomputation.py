@@ -86,6 +86,17 @@ def test_normalisation_is_computed_twice():
     assert replay.recomputed()[0] >= 3 and share < 0.95
 
 
+def test_an_op_is_repeated_with_the_one_before_it():
+    def normed(layers, x, buffer):
+        for layer in layers:
+            x = torch.nn.functional.batch_norm(layer(x), None, None, training=True)
+            x = x.relu()
+        return x.square().mean()
+
+    replay, share = compare(normed)
+    assert replay.recomputed()[0] >= 2 and share < 0.9
+
+
 def test_what_reads_memory_that_is_written_meanwhile_is_stored():
     def writes(layers, x, buffer):
         y = layers[0](x) * torch.exp(buffer)  # exp is saved for backward
