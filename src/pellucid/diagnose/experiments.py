@@ -337,17 +337,21 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
     or memory, or that change the same lines.
     """
     measured = [f for f in findings if f.measured_gain is not None]
+    places = {_place(finding) for finding in measured}
     taken: set[tuple[str, int, bool]] = set()
-    dropped: set[int] = set()
+    best: set[int] = set()
     for finding in sorted(measured, key=_worth, reverse=True):
-        is_memory = finding.kind in ("peak", "leak")
+        is_memory = _place(finding)[2]
         lines = {(file, line, is_memory) for file, line in _changed([finding])}
-        lines.add((finding.file, finding.line, is_memory))
-        if lines & taken:
-            dropped.add(id(finding))
-        else:
+        lines.add(_place(finding))
+        if not lines & taken:
+            best.add(id(finding))
             taken |= lines
-    return [f for f in findings if id(f) not in dropped]
+    return [f for f in findings if id(f) in best or _place(f) not in places]
+
+
+def _place(finding: Finding) -> tuple[str, int, bool]:
+    return finding.file, finding.line, finding.kind in ("peak", "leak")
 
 
 def _changed(findings: Sequence[Finding]) -> set[tuple[str, int]]:
