@@ -334,19 +334,35 @@ def _interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 def best_of_each_line(findings: list[Finding]) -> list[Finding]:
     """Keeps the fix with the greatest measured gain among several for one line's time
-    or memory.
+    or memory, or that change the same lines.
     """
+    measured = [f for f in findings if f.measured_gain is not None]
+    places = {_place(finding) for finding in measured}
+    taken: set[tuple[str, int, bool]] = set()
+    best: set[int] = set()
+    for finding in sorted(measured, key=_worth, reverse=True):
+        is_memory = _place(finding)[2]
+        lines = {(file, line, is_memory) for file, line in _changed([finding])}
+        lines.add(_place(finding))
+        if not lines & taken:
+            best.add(id(finding))
+            taken |= lines
+    return [f for f in findings if id(f) in best or _place(f) not in places]
 
-    def place(finding: Finding) -> tuple[str, int, bool]:
-        return finding.file, finding.line, finding.kind in ("peak", "leak")
 
-    best: dict[tuple[str, int, bool], Finding] = {}
-    for finding in findings:
-        if finding.measured_gain is not None:
-            known = best.setdefault(place(finding), finding)
-            if _worth(finding) > _worth(known):
-                best[place(finding)] = finding
-    return [f for f in findings if best.get(place(f), f) is f]
+def _place(finding: Finding) -> tuple[str, int, bool]:
+    return finding.file, finding.line, finding.kind in ("peak", "leak")
+
+
+def _changed(findings: Sequence[Finding]) -> set[tuple[str, int]]:
+    """The lines that patches replace."""
+    return {
+        (finding.patch.file, number)
+        for finding in findings
+        if finding.patch is not None
+        for first, last, _ in finding.patch.edits
+        for number in range(first, last + 1)
+    }
 
 
 def _worth(finding: Finding) -> float:
@@ -359,13 +375,7 @@ def not_mended(findings: list[Finding]) -> list[Finding]:
     """Drops unmeasured findings at lines that a measured fix changes, or of which a
     certain one is known.
     """
-    changed = {
-        (finding.patch.file, number)
-        for finding in findings
-        if finding.patch is not None and finding.measured_gain is not None
-        for first, last, _ in finding.patch.edits
-        for number in range(first, last + 1)
-    }
+    changed = _changed([f for f in findings if f.measured_gain is not None])
     certain = {(f.file, f.line) for f in findings if f.is_certain}
     return [
         f

@@ -74,17 +74,6 @@ def shown_op(name: str) -> str:
     return shown_name(Kind.CALL, name).removeprefix("aten::")
 
 
-@cache
-def overload_of(name: str) -> Any:
-    """The callable of an op by the name that a log has; AttributeError without."""
-    import pellucid
-
-    namespace, _, rest = name.partition("::")
-    op, _, overload = rest.partition(".")
-    packet = getattr(getattr(pellucid.ops, namespace), op)
-    return getattr(packet, overload or "default")
-
-
 def record_runs(
     fn: Callable[..., Any],
     args: Any,

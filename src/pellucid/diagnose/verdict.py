@@ -466,7 +466,9 @@ def report_of(facts: Facts) -> Report:
     places: dict[tuple[Any, ...], Finding] = {}
     for finding in sorted(findings, key=lambda f: (-f.share, f.patch is None)):
         finding.bound = 1 / max(1 - finding.share * finding.part, 0.01)
-        place = finding.file, finding.line, finding.kind, finding.is_option
+        place: tuple[Any, ...] = (
+            *(finding.file, finding.line, finding.kind, finding.is_option),
+        )
         if finding.patch is not None:  # an experiment says which one is the better
             place = *place, finding.fix
         places.setdefault(place, finding)

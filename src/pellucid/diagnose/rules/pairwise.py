@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from math import prod
 
-from pellucid.diagnose.findings import Finding, Replay
+from pellucid.diagnose.edits import enclosing, replaced_nodes, statement_at, tree_of
+from pellucid.diagnose.findings import Finding, Patch, Replay
 from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 
-_SHARE, _LARGER = (
-    0.2,
-    8,
-)  # share of the time; size of the difference relative to an operand
+_SHARE = 0.2
+_LARGER = 8  # size of the difference relative to an operand
+_SQUARES = "({a} ** 2).sum(-1)[:, None] + ({b} ** 2).sum(-1)"
+_DISTANCES = f"({_SQUARES} - 2 * {{a}} @ {{b}}.t()).clamp_min(0)"
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -39,13 +41,15 @@ def find(facts: Facts) -> list[Finding]:
                 kind="bandwidth",
                 evidence=f"{share:.0%} of the time: {len(own)} ops on differences of "
                 f"{shape}",
-                fix="torch.cdist(a, b): by a product, without the differences",
+                fix="squares and a product, without the differences: |a|^2 + |b|^2 - "
+                "2 a @ b.t(), or torch.cdist(a, b)",
                 share=share,
+                patch=_patch(item.line.file, item.line.number),
                 replay=Replay(
                     f"a = torch.randn({rows}, {width})\n"
                     f"b = torch.randn({columns}, {width})",
                     "((a[:, None] - b[None]) ** 2).sum(-1)",
-                    "torch.cdist(a, b)",
+                    _DISTANCES.format(a="a", b="b"),
                 ),
             )
         )
@@ -71,3 +75,72 @@ def _of_all_pairs(
 
 def _reads(item: Computation, shape: tuple[int, ...]) -> bool:
     return any(getattr(a, "shape", None) == shape for a in item.arguments)
+
+
+def _patch(file: str, line: int) -> Patch | None:
+    """The sum of squared differences of two matrices by a product; None where the
+    differences are read in another way.
+    """
+    statement = statement_at(file, line)
+    found = [n for n in ast.walk(statement) if _is_difference(n)] if statement else []
+    if len(found) != 1:
+        return None
+    (difference,) = found
+    scopes = enclosing(file, line, lambda n: isinstance(n, ast.FunctionDef))
+    scope: ast.AST | None = scopes[-1] if scopes else tree_of(file)
+    text = ast.unparse(difference)
+    is_named = isinstance(statement, ast.Assign) and statement.value is difference
+    if is_named and isinstance(statement.targets[0], ast.Name):  # type: ignore[union-attr]
+        text = statement.targets[0].id  # type: ignore[union-attr]
+    sums = [n for n in ast.walk(scope) if _squared(n) == text] if scope else []
+    reads = [n for n in ast.walk(scope) if _is_read(n, text)] if scope else []
+    inside = {id(n) for node in sums for n in ast.walk(node)}
+    if not sums or any(id(read) not in inside for read in reads):
+        return None
+    a, b = (_operand(side.value) for side in (difference.left, difference.right))  # type: ignore[attr-defined]
+    edits = [(node, _DISTANCES.format(a=a, b=b)) for node in sums]
+    dropped = [(difference, "None")] if is_named else []
+    return replaced_nodes(file, [*edits, *dropped])  # type: ignore[list-item]
+
+
+def _operand(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    is_plain = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return text if is_plain else f"({text})"
+
+
+def _is_difference(node: ast.AST) -> bool:
+    """``a[:, None] - b[None]`` of two matrices."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    if not all(isinstance(side, ast.Subscript) for side in (node.left, node.right)):
+        return False
+    first, second = (ast.unparse(side.slice) for side in (node.left, node.right))  # type: ignore[attr-defined]
+    first, second = first.strip("()"), second.strip("()")
+    return first in (":, None", ":, None, :") and second in ("None", "None, :, :")
+
+
+def _squared(node: ast.AST) -> str:
+    """The text of what is squared and summed over the last axis; "" of other nodes."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    given = [*node.args, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
+    is_last = [ast.unparse(argument) for argument in given] in (["-1"], ["2"])
+    if node.func.attr != "sum" or not is_last or len(node.keywords) > len(given):
+        return ""
+    square = node.func.value
+    if isinstance(square, ast.BinOp):
+        left, right = ast.unparse(square.left), ast.unparse(square.right)
+        is_power = isinstance(square.op, ast.Pow) and right == "2"
+        is_product = isinstance(square.op, ast.Mult) and left == right
+        return left if is_power or is_product else ""
+    if isinstance(square, ast.Call) and isinstance(square.func, ast.Attribute):
+        exponents = [ast.unparse(argument) for argument in square.args]
+        if (square.func.attr, exponents) in (("pow", ["2"]), ("square", [])):
+            return ast.unparse(square.func.value)
+    return ""
+
+
+def _is_read(node: ast.AST, text: str) -> bool:
+    is_load = isinstance(getattr(node, "ctx", None), ast.Load)
+    return isinstance(node, ast.Name) and is_load and node.id == text

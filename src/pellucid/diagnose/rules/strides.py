@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from math import prod
+from typing import Any
 
 import pellucid as torch
 from pellucid import _C
 from pellucid.diagnose.edits import replaced_nodes, statement_at
 from pellucid.diagnose.findings import Finding, Patch
-from pellucid.diagnose.recording import Computation, overload_of
+from pellucid.diagnose.recording import Computation
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.facts import TensorFacts
 
@@ -85,10 +87,19 @@ def _result(item: Computation) -> _Geometry | None:
         for a in item.arguments
     ]
     try:
-        result = overload_of(item.op)(*arguments)
+        result = _overload(item.op)(*arguments)
         return _geometry(tuple(result.shape), tuple(result.stride()))
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return None
+
+
+@cache
+def _overload(name: str) -> Any:
+    """The callable of an op by the name that a log has; AttributeError without."""
+    namespace, _, rest = name.partition("::")
+    op, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), op)
+    return getattr(packet, overload or "default")
 
 
 def _geometry(shape: tuple[int, ...], strides: tuple[int, ...]) -> _Geometry:
