@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/device_pool.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/named_ops.h"
 #include "core/owned_results.h"
@@ -231,7 +232,7 @@ struct Convolutions::Work {
   }
 };
 
-bool is_convolution(const OpRecord& op) { return op.kind == OpKind::Contraction && form_of(op); }
+bool is_convolution(const OpRecord& op) { return form_of(op) != nullptr; }
 
 bool Convolutions::run(OpCall& call) {
   const Read given(*form_of(*call.op), call);
@@ -261,7 +262,8 @@ bool Convolutions::run_gradients(OpCall& call, const Read& given) {
     std::copy_n(call.args, call.num_args, args);
     args[last].integers = mask.data();
     OpCall copy{call.op, args, rets, call.num_args, call.keys};
-    run_graph_op_on(copy, device_);
+    const KernelEntry body = catch_all_of(*call.op);  // it derives the op of the gradients, which has a plan
+    body.function(copy, body.context);
     int number = 0;
     OwnedResults(copy).take_each([&](Tensor gradient) { take(number++, std::move(gradient)); });
   };
@@ -393,7 +395,9 @@ std::unique_ptr<DerivativePlan> make_gradient(const Form& form, uint64_t mask) {
 
 SharedPlan convolution_gradient(const OpCall& call, uint64_t mask) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
-  if (op.kind != OpKind::Contraction || !cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return nullptr;
+  // The gradient op derives that of `convolution` itself.
+  if (&op == &named_op(NamedOp::Convolution) || op.kind != OpKind::Contraction) return nullptr;
+  if (!cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return nullptr;
   const Form* const form = form_of(op);
   if (!form || form->is_gradient) return nullptr;
   for (const int argument : {form->input(), form->weight()})
