@@ -55,7 +55,7 @@ class Backend {
   virtual std::optional<int64_t> launch(const Launch&) { return std::nullopt; }
   // Whether products are launched with guards (LaunchOperand), rather than with a copy of what they read.
   virtual bool takes_guards() const { return false; }
-  // Runs an op that has a plan as a whole, by a library of the device's; false: its plan runs, step by step.
+  // Runs an op as a whole, by a library of the device's; false: it runs as on other devices.
   virtual bool run_op(Device, OpCall&) { return false; }
   virtual void synchronize(Device) {}
 

@@ -7,45 +7,19 @@
 #include <utility>
 
 #include "core/device_pool.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
-#include "core/named_ops.h"
 #include "core/owned_results.h"
+#include "cuda/convolution_ops.h"
 #include "cuda/cuda_device.h"
 #include "cuda/library.h"
 #include "kernels/copy.h"
 #include "ops/graph_op.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 16;                                // bytes: of what every algorithm reads
-constexpr int kImage = 0, kFilter = 1, kBias = 2, kGradients = 3;  // the results of convolution_backward
-
-// Where an op has its arguments; -1: it has none. Input, weight and bias of the forward ops are the first three.
-struct Form {
-  NamedOp op;
-  int8_t stride, padding, dilation, groups, output_padding, transposed;
-  bool is_transposed, is_gradient;
-
-  int input() const { return is_gradient ? 1 : 0; }
-  int weight() const { return input() + 1; }
-};
-constexpr Form kForms[] = {
-    {NamedOp::Conv1d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::Conv2d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::Conv3d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::ConvTranspose1d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::ConvTranspose2d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::ConvTranspose3d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::Convolution, 3, 4, 5, 8, 7, 6, false, false},
-    {NamedOp::ConvolutionBackward, 4, 5, 6, 9, 8, 7, false, true},
-};
-
-const Form* form_of(const OpRecord& op) {
-  const auto* const found = std::ranges::find_if(kForms, [&](const Form& form) { return &named_op(form.op) == &op; });
-  return found == std::end(kForms) ? nullptr : found;
-}
+constexpr uint64_t kAlignment = 16;  // bytes: of what every algorithm reads
 
 bool is_taken(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Float16 || dtype == DType::BFloat16;
@@ -97,14 +71,14 @@ int64_t at(std::span<const int64_t> list, size_t d) { return list.size() == 1 ? 
 }  // namespace
 
 struct Convolutions::Read {
-  const Form& form;
+  const ConvolutionForm& form;
   OpCall& call;
   TensorImpl &input, &weight;
   bool transposed;
   size_t spatial;
   int64_t groups;
 
-  Read(const Form& form, OpCall& call)
+  Read(const ConvolutionForm& form, OpCall& call)
       : form(form), call(call), input(*call.args[form.input()].tensor), weight(*call.args[form.weight()].tensor),
         transposed(form.transposed < 0 ? form.is_transposed : call.args[form.transposed].integer != 0),
         spatial(static_cast<size_t>(std::max(weight.ndim - 2, 0))), groups(call.args[form.groups].integer) {}
@@ -231,8 +205,6 @@ struct Convolutions::Work {
   }
 };
 
-bool is_convolution(const OpRecord& op) { return op.kind == OpKind::Contraction && form_of(op); }
-
 bool Convolutions::run(OpCall& call) {
   const Read given(*form_of(*call.op), call);
   if (!given.is_regular()) return false;
@@ -261,7 +233,8 @@ bool Convolutions::run_gradients(OpCall& call, const Read& given) {
     std::copy_n(call.args, call.num_args, args);
     args[last].integers = mask.data();
     OpCall copy{call.op, args, rets, call.num_args, call.keys};
-    run_graph_op_on(copy, device_);
+    const KernelEntry body = catch_all_of(*call.op);  // it derives the op of the gradients, which has a plan
+    body.function(copy, body.context);
     int number = 0;
     OwnedResults(copy).take_each([&](Tensor gradient) { take(number++, std::move(gradient)); });
   };
@@ -348,62 +321,6 @@ double Convolutions::milliseconds(const Own& run) {
   const double found = gpus_.elapsed(device_, first, last);
   for (const uint64_t event : {first, last}) gpus_.drop_event(device_, event);
   return found;
-}
-
-namespace {
-
-FORK_SAFE ForkSafeMutex mutex;  // of the plans
-
-std::unique_ptr<DerivativePlan> make_gradient(const Form& form, uint64_t mask) {
-  using From = ArgumentOrigin;
-  static const int64_t zero[] = {0};
-  auto plan = std::make_unique<DerivativePlan>();
-  plan->op = &named_op(NamedOp::ConvolutionBackward);
-  const auto add = [&](From from, int index) { plan->arguments.push_back({from, static_cast<int16_t>(index)}); };
-  const auto add_constant = [&](const Value& value) {
-    add(From::Constant, static_cast<int>(plan->constants.size()));
-    plan->constants.push_back(value);
-  };
-  add(From::Gradient, 0);
-  add(From::Argument, form.input());
-  add(From::Argument, form.weight());
-  add_constant({});  // the bias' sizes
-  for (const int argument : {form.stride, form.padding, form.dilation}) add(From::Argument, argument);
-  if (form.transposed < 0) add_constant(Value::of_bool(form.is_transposed));
-  else add(From::Argument, form.transposed);
-  if (form.output_padding < 0) add_constant(Value::of(std::span<const int64_t>(zero)));
-  else add(From::Argument, form.output_padding);
-  add(From::Argument, form.groups);
-  static const auto* const masks = [] {
-    auto* const made = new int64_t[8][kGradients];
-    for (int bits = 0; bits < 8; ++bits)
-      for (int part = 0; part < kGradients; ++part) made[bits][part] = bits >> part & 1;
-    return made;
-  }();
-  Value wanted = Value::of(std::span<const int64_t>(masks[mask], kGradients));
-  wanted.tag = Tag::BoolList;
-  add_constant(wanted);
-  plan->results = {kImage, kFilter, kBias};
-  plan->saved_arguments = 3;
-  plan->node_name = "ConvolutionBackward0";
-  return plan;
-}
-
-}  // namespace
-
-SharedPlan convolution_gradient(const OpCall& call, uint64_t mask) {
-  const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
-  if (op.kind != OpKind::Contraction || !cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return nullptr;
-  const Form* const form = form_of(op);
-  if (!form || form->is_gradient) return nullptr;
-  for (const int argument : {form->input(), form->weight()})
-    if (call.args[argument].tensor->device.type != DeviceType::CUDA) return nullptr;
-  if (call.args[0].tensor->ndim != call.args[1].tensor->ndim) return nullptr;  // without a batch
-  static std::map<std::pair<const Form*, uint64_t>, std::unique_ptr<DerivativePlan>> plans;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<DerivativePlan>& plan = plans[{form, mask & 7}];
-  if (!plan) plan = make_gradient(*form, mask & 7);
-  return permanent(plan.get());
 }
 
 }  // namespace pellucid::cuda

@@ -3,7 +3,7 @@
 // A call of an op is taken whole, before its plan runs: what is computed, with its geometry, names a problem, and what
 // the library offered for a problem is remembered. What it does not take (integers, unequal paddings, sizes of 2**31,
 // what it says that it does not support, a workspace for which there is no memory) runs by the op's plan, as everything
-// does without the library. With the library, gradients are computed by `convolution_backward` (convolution_gradient).
+// does without the library. With the library, gradients are computed by `convolution_backward` (convolution_ops.h).
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/derivative.h"
 #include "core/backend.h"
 #include "core/op_record.h"
 #include "cuda/cudnn.h"
@@ -27,18 +26,13 @@ struct CudnnSettings {
 };
 inline CudnnSettings cudnn_settings;
 
-bool is_convolution(const OpRecord& op);  // or the op of its gradients
-
-// A DerivativeFinder: `convolution_backward`, for a convolution of GPUs' tensors while the library is enabled.
-SharedPlan convolution_gradient(const OpCall& call, uint64_t mask);
-
 // The convolutions of one GPU.
 class Convolutions {
  public:
   Convolutions(const std::string& library, Backend& gpus, Device device)
       : cudnn_(library), gpus_(gpus), device_(device) {}
 
-  // Runs a call for which `is_convolution` holds, on the current stream; false: the plan has to.
+  // Runs a call of an op that has a ConvolutionForm, on the current stream; false: the plan has to.
   bool run(OpCall& call);
 
  private:

@@ -14,6 +14,7 @@
 #include "core/device_pool.h"
 #include "core/error.h"
 #include "core/hooks.h"
+#include "cuda/convolution_ops.h"
 #include "cuda/convolutions.h"
 #include "cuda/library.h"
 #include "cuda/products.h"
@@ -443,7 +444,7 @@ bool Gpus::multiply(const Launch& launch, const GridLaunch& grid, Handle stream)
 
 // By cuDNN, if it is installed and takes the convolution.
 bool Gpus::run_op(Device device, OpCall& call) {
-  if (!is_convolution(*call.op) || !cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return false;
+  if (!form_of(*call.op) || !cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return false;
   Gpu& own = use(device);
   const CaptureMode relaxed(*driver);
   Convolutions* const convolutions = find_optional(own.convolutions, "cudnn", [&](const std::string& path) {

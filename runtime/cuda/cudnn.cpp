@@ -174,16 +174,16 @@ class Descriptors {
 std::unique_ptr<const CudnnFunctions> load(const std::string& path) {
   void* const loaded = open_library("cuDNN", path);
   auto functions = std::make_unique<CudnnFunctions>();
-#define PELLUCID_LOAD(member, symbol, result, parameters) find_function(loaded, path, symbol, functions->member);
+#define PELLUCID_LOAD(member, symbol, result, parameters) load_symbol(loaded, path, symbol, functions->member);
   PELLUCID_CUDNN_FUNCTIONS(PELLUCID_LOAD)
 #undef PELLUCID_LOAD
   const char* const names[] = {"Forward", "BackwardData", "BackwardFilter"};
   for (int kind = 0; kind < 3; ++kind) {
     const std::string name = names[kind];
     CudnnFunctions::OfKind& of = functions->kinds[kind];
-    find_function(loaded, path, ("cudnnGetConvolution" + name + "Algorithm_v7").c_str(), of.find);
-    find_function(loaded, path, ("cudnnGetConvolution" + name + "WorkspaceSize").c_str(), of.workspace);
-    find_function(loaded, path, ("cudnnConvolution" + name).c_str(), of.run);
+    load_symbol(loaded, path, ("cudnnGetConvolution" + name + "Algorithm_v7").c_str(), of.find);
+    load_symbol(loaded, path, ("cudnnGetConvolution" + name + "WorkspaceSize").c_str(), of.workspace);
+    load_symbol(loaded, path, ("cudnnConvolution" + name).c_str(), of.run);
   }
   return functions;
 }
@@ -257,7 +257,7 @@ void Cudnn::add_bias(const ConvolutionFacts& facts, uint64_t bias, uint64_t tens
 
 int64_t cudnn_version(const std::string& path) {
   size_t (*version)() = nullptr;
-  find_function(open_library("cuDNN", path), path, "cudnnGetVersion", version);
+  load_symbol(open_library("cuDNN", path), path, "cudnnGetVersion", version);
   return static_cast<int64_t>(version());
 }
 

@@ -22,7 +22,7 @@ inline void* open_library(const char* what, const std::string& path) {
 
 // Fills a pointer to a function; raises a Runtime error if the library lacks it.
 template <class Function>
-void find_function(void* library, const std::string& path, const char* symbol, Function& function) {
+void load_symbol(void* library, const std::string& path, const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (!function) raise(ErrorKind::Runtime, "%s has no %s", path.c_str(), symbol);
 }

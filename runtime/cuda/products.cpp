@@ -95,7 +95,7 @@ Products::Products(const std::string& library)
     : functions_([&] {
         void* const loaded = open_library("cuBLASLt", library);
         auto functions = std::make_unique<BlasFunctions>();
-#define PELLUCID_LOAD(member, symbol, parameters) find_function(loaded, library, symbol, functions->member);
+#define PELLUCID_LOAD(member, symbol, parameters) load_symbol(loaded, library, symbol, functions->member);
         PELLUCID_BLAS_FUNCTIONS(PELLUCID_LOAD)
 #undef PELLUCID_LOAD
         return functions;

@@ -191,9 +191,10 @@ KernelEntry drawing_kernel(const OpCall& call, Device device) {
 
 void run_on_device(OpCall& call, void*) {
   const KernelEntry on_cpu = call.op->table[static_cast<int>(Key::CPU)];
+  const Device device = device_of(call);
+  if (Backend* const backend = find_backend(device.type); backend && backend->run_op(device, call)) return;
   if (const KernelEntry every = catch_all_of(*call.op); every.function) return every.function(call, every.context);
   if (!on_cpu.function) raise_no_kernel(call);
-  const Device device = device_of(call);
   require_one_device(call, device);
   for (int k = 0; call.op->kind == OpKind::Factory && k < call.num_args; ++k)
     if (asks_to_pin(call, k)) require_pinnable(device);
@@ -202,10 +203,7 @@ void run_on_device(OpCall& call, void*) {
     return handle_pointwise_on_device(call, nullptr);
   if (const KernelEntry draw = drawing_kernel(call, device); draw.function) return draw.function(call, draw.context);
   if (on_cpu.function == handle_foreach) return handle_foreach(call, nullptr);
-  if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) {
-    if (call.op->variant == Variant::Functional && backend_of(device).run_op(device, call)) return;
-    return run_graph_op_on(call, device);
-  }
+  if (on_cpu.function == run_graph_op && device.type != DeviceType::CPU) return run_graph_op_on(call, device);
   if (on_cpu.function == handle_join) return run_join_on(call, device);
   if (Backend* const backend = find_backend(device.type))
     note_fallback(*backend, call.op->qualified_name, call.op->schema.name.c_str());

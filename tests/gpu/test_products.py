@@ -345,6 +345,5 @@ print(json.dumps([differ, log]))
 def test_convolutions_and_their_gradients_are_products_of_windows():
     differ, log = json.loads(run_program(PROGRAM))
     assert differ == []
-    on_the_cpu = {(number, where) for number, *_, where in log if where != "launched"}
-    assert on_the_cpu == {(1, "host: map declined")}  # adds at overlapping places
+    assert {where for *_, where in log} == {"launched"}
     assert sum("gemm" in step for step in log) == 9

@@ -32,7 +32,7 @@ _FLOAT_DTYPES = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloa
 
 
 class _Switches(ModuleType):
-    """The module's class: the runtime is told of every switch that is set."""
+    """The module's class: passes every switch that is set to the runtime."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         before = getattr(self, name, None)

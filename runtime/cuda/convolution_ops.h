@@ -1,0 +1,30 @@
+// The ops that are convolutions: where they have their arguments, and their gradients as `convolution_backward`.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/derivative.h"
+#include "core/named_ops.h"
+#include "core/op_record.h"
+
+namespace pellucid::cuda {
+
+constexpr int kImage = 0, kFilter = 1, kBias = 2, kGradients = 3;  // the results of convolution_backward
+
+// Where an op has its arguments; -1: it has none. Input, weight and bias of the forward ops are the first three.
+struct ConvolutionForm {
+  NamedOp op;
+  int8_t stride, padding, dilation, groups, output_padding, transposed;
+  bool is_transposed, is_gradient;
+
+  int input() const { return is_gradient ? 1 : 0; }
+  int weight() const { return input() + 1; }
+};
+
+// Null: the op is no convolution, nor that of their gradients.
+const ConvolutionForm* form_of(const OpRecord& op);
+
+// A DerivativeFinder: `convolution_backward`, for a convolution of GPUs' tensors while cuDNN is enabled.
+SharedPlan convolution_gradient(const OpCall& call, uint64_t mask);
+
+}  // namespace pellucid::cuda
