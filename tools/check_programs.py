@@ -750,7 +750,7 @@ def run(
         kinds = [type(e).__name__ if e else "" for e in errors]
         lacks_transform = step.form == "func" and errors[0]
         if form_has_no_gradient(step) and "with out=" in str(errors[1]):
-            kinds = kinds[:1] * 2
+            return None
         takes_no_out = kinds[0] == "TypeError" and "out" in getattr(step, "kwargs", ())
         if (
             any(text in str(errors[0]) for text in WANTS)
