@@ -39,7 +39,9 @@ class DeviceGraph:
         """Repeats the recorded work on the current stream."""
         if not self._graph:
             name = type(self).__name__
-            raise RuntimeError(f"{name}.replay(): nothing is captured yet; capture first")
+            raise RuntimeError(
+                f"{name}.replay(): nothing is captured yet; capture first"
+            )
         _C._replay_graph(self._device, self._graph, _C._current_stream(self._device))
 
     def reset(self) -> None:
