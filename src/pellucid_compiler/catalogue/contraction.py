@@ -144,6 +144,11 @@ def _linear_node(x, _, bias):
 )
 def linear(x, weight, bias):
     """``x weight^T + bias``."""
+    require(
+        weight.rank <= 2,
+        f"linear() takes a weight (out_features, in_features), not one of "
+        f"{weight.rank} dims: use matmul for batches of matrices",
+    )
     if x.rank and weight.rank:
         require(
             x.shape[-1] == weight.shape[-1],

@@ -228,18 +228,23 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, powers of 0 are special cases."""
+    """``exp(exponent log(z))``; squares are products, powers of 0 and the exponents 0 and
+    1 are special cases.
+    """
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
     is_real = exponent.imag == 0
     is_zero = (z.real == 0) & (z.imag == 0)
     is_one = is_real & (exponent.real == 0)
     is_infinite = exponent.real < 0
-    of_zero = select(is_one, 1.0, select(is_infinite, _INF, _NAN))
+    of_zero = select(is_infinite, _INF, _NAN)
     vanishes = exponent.real > 0
     twice = is_real & (exponent.real == 2)
     real = select(is_zero, select(vanishes, 0.0, of_zero), power.real)
-    imag = select(is_zero, select(vanishes | is_one, 0.0, _NAN), power.imag)
+    imag = select(is_zero, select(vanishes, 0.0, _NAN), power.imag)
+    real, imag = select(is_one, 1.0, real), select(is_one, 0.0, imag)
+    once = is_real & (exponent.real == 1)
+    real, imag = select(once, z.real, real), select(once, z.imag, imag)
     return Parts(select(twice, square.real, real), select(twice, square.imag, imag))
 
 
