@@ -163,7 +163,8 @@ PyObject* list_seen_ops(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"_overload", overload, METH_O, "_overload(full_name): the callable of one overload; AttributeError for an unknown one."},
+    {"_overload", overload, METH_O,
+     "_overload(full_name): the callable of one overload; AttributeError for an unknown one."},
     {"_overloads", overloads, METH_O, "_overloads(name): the callables of an op's overloads, by overload name."},
     {"_seen_ops", list_seen_ops, METH_NOARGS,
      "_seen_ops(): what dispatch modes see in place of ops and of their gradients, by op."},

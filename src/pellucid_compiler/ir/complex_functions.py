@@ -228,8 +228,8 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, powers of 0 and the exponents 0 and
-    1 are special cases.
+    """``exp(exponent log(z))``; squares are products, powers of 0 and exponents of 0
+    and 1 are special cases.
     """
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
