@@ -230,7 +230,7 @@ def index_map(x, indices):
     chosen_from = [x.shape[d] for d in indexed]
     require(
         (num_places(common) == 0) | (num_places(chosen_from) != 0),
-        "index is out of bounds for dimension with size 0",
+        "an index selects from a dim that has no elements",
         error=IndexError,
     )
     together = indexed == list(range(indexed[0], indexed[-1] + 1))
