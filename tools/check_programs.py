@@ -260,8 +260,8 @@ class Maker:
         self.add_array(drawn_tensors.values(self.draw, shape, dtype), dtype)
 
     def add_array(self, array: Any, dtype: str, role: str = "") -> None:
-        """A leaf with these values; of some layout and with a gradient at random, if it
-        is no parameter or constant.
+        """A leaf with these values; of some layout and with a gradient at random,
+        unless it is a parameter or constant.
         """
         draw, shape = self.draw, array.shape
         layout = drawn_tensors.as_drawn if role else drawn_tensors.layout(draw, shape)
