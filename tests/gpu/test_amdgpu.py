@@ -17,7 +17,7 @@ def test_a_kernel_of_every_schedule_is_assembled_without_spills(name, architectu
     made = assemble(grid_module(*CASES[name], AmdFunction).printed(), architecture)
     assert made.code.startswith(b"\x7fELF")
     assert ".amdhsa_kernel kernel" in made.text
-    assert made.spills == 0
+    assert made.scratch_bytes == 0
     meets = not any(word in name for word in ("map", "gather", "scatter"))
     assert ("s_barrier" in made.text) == meets
     assert (made.shared_bytes > 0) == meets

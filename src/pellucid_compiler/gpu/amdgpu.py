@@ -1,7 +1,7 @@
 """The same kernels for AMD's GPUs: LLVM text, and machine code by LLVM itself.
 
 Nothing here has run on such a GPU. What can be said without one is in the code's own
-metadata: registers, shared memory, spills.
+metadata: registers, shared memory, memory of spilled registers.
 """
 
 from __future__ import annotations
@@ -62,13 +62,16 @@ class AmdFunction(HardwareFunction):
 
 
 class Assembled(NamedTuple):
-    """A kernel's machine code, and what its metadata says."""
+    """A kernel's machine code, and what its metadata says. Vector registers that do not
+    fit are kept in ``scratch_bytes`` of memory a thread, scalar ones in lanes of vector
+    registers.
+    """
 
     code: bytes
     text: str
     registers: int
     shared_bytes: int
-    spills: int
+    scratch_bytes: int
 
 
 @functools.cache
@@ -94,5 +97,5 @@ def assemble(text: str, architecture: str) -> Assembled:
         shown,
         fact("vgpr_count"),
         fact("group_segment_fixed_size"),
-        fact("vgpr_spill_count") + fact("sgpr_spill_count"),
+        fact("private_segment_fixed_size"),
     )
