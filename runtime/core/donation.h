@@ -36,9 +36,11 @@ class DonationScope {
   Donation* const outer_;
 };
 
-// Whether a tensor of this size is worth donating. Work on such tensors is shared by threads, so that their calls are
-// not prepared: a prepared call tells operands and results apart by their addresses.
-inline bool is_worth_donating(const TensorImpl& tensor) { return tensor.numel > kParallelGrain; }
+// Whether the tensor is in the CPU's memory and large enough to be worth donating. Work on such tensors is shared by
+// threads, so that their calls are not prepared: a prepared call tells operands and results apart by their addresses.
+inline bool is_worth_donating(const TensorImpl& tensor) {
+  return tensor.numel > kParallelGrain && !tensor.is_off_host();
+}
 
 // The donation to this call, or null.
 Donation* donation_to(const OpCall& call);

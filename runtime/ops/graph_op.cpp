@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/dispatcher.h"
+#include "core/donation.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -92,6 +93,7 @@ void with_frame(OpCall& call, Device device, Use&& use) {
   key.add_call(call);
   const auto is_used = [&](PlanVariant& variant, const PlanOwner& owner) {
     Frame frame(decoded(variant), call, inputs.span(), device);
+    frame.donation = donation_to(call);
     if (!frame.bind()) return false;
     use(frame, inputs.span(), owner);
     return true;

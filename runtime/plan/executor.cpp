@@ -8,6 +8,7 @@
 #include "core/geometry.h"
 #include "kernels/copy.h"
 #include "plan/host_step.h"
+#include "plan/reuse.h"
 #include "plan/steps.h"
 
 namespace pellucid {
@@ -115,7 +116,7 @@ void Frame::probe_large_results() const {
     bool is_known = true;  // sizes that depend on data are not known yet
     for (const uint16_t dim : value.sizes)
       is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
-    if (is_known && nbytes >= kLarge && has_memory(plan, number))
+    if (is_known && nbytes >= kLarge && has_memory(plan, number) && !may_take_operand(*this, number))
       static_cast<void>(allocate_storage(static_cast<size_t>(nbytes), device));
   }
 }

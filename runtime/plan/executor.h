@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "core/donation.h"
 #include "plan/key.h"
 #include "plan/plan.h"
 
@@ -52,6 +53,7 @@ class Frame {
   Register* registers;
   Device device;  // the CPU while a device's step falls back to it: plan/host_step.h
   const bool meta;
+  Donation* donation = nullptr;  // to the call; null in the frames of a recurrence's elements, which share their inputs
 
   TensorImpl* value(uint16_t number) const { return values_[number]; }
   int64_t size(uint16_t reg) const { return registers[reg].integer; }

@@ -314,6 +314,19 @@ void check_plan(const Plan& plan) {
       raise(ErrorKind::Value, "plan %s names an input it lacks", plan.name.c_str());
 }
 
+// Which steps read inputs of the plan last. Inputs that are results are read after all steps.
+void find_last_reads(Plan& plan) {
+  std::vector<bool> is_read(plan.num_inputs);
+  for (const uint16_t output : plan.outputs)
+    if (output < plan.num_inputs) is_read[output] = true;
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step)
+    for (const Operand& input : step->inputs) {
+      if (input.value >= plan.num_inputs || is_read[input.value]) continue;
+      is_read[input.value] = true;
+      step->last_reads.push_back(input.value);
+    }
+}
+
 }  // namespace
 
 RecurrenceBody::~RecurrenceBody() = default;
@@ -342,6 +355,7 @@ std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   for (Step& step : plan->steps)
     if (step.kind == StepKind::Compute) step.count = plan->program.position.at(step.count);
   check_plan(*plan);
+  find_last_reads(*plan);
   return plan;
 }
 

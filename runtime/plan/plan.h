@@ -127,6 +127,7 @@ struct Step {
   std::unique_ptr<RecurrenceBody> recurrence;
   std::unique_ptr<BlockBody> block;  // `extents` are those of its classes; outputs and inputs are whole values
   std::vector<uint16_t> releases;    // values whose last use is this step
+  std::vector<uint16_t> last_reads;  // inputs of the plan that no later step reads; none in the steps of a block
 };
 
 struct PlanValue {

@@ -24,16 +24,8 @@ bool is_read_in_step(const Step& step, uint16_t value, const Operand& output) {
   });
 }
 
-// Whether no step behind this one reads the plan's input, and no result is that input.
-bool is_last_reader(const Plan& plan, const Step& step, uint16_t input) {
-  if (std::ranges::count(plan.outputs, input)) return false;
-  return std::all_of(&step + 1, plan.steps.data() + plan.steps.size(),
-                     [&](const Step& later) { return std::ranges::count(later.inputs, input, &Operand::value) == 0; });
-}
-
 // The result `output` in the memory of the operand, or null.
-Tensor result_of(const Frame& frame, const Step& step, const Operand& output, const Operand& input,
-                 Donation* donation) {
+Tensor result_of(const Frame& frame, const Step& step, const Operand& output, const Operand& input) {
   if (!is_read_in_step(step, input.value, output)) return {};
   TensorImpl& operand = *frame.value(input.value);
   const PlanValue& made = frame.plan.values[output.value];
@@ -43,8 +35,8 @@ Tensor result_of(const Frame& frame, const Step& step, const Operand& output, co
   if (const int64_t* chosen = frame.layout_of(output.value)) std::copy_n(chosen, rank, strides);
   else row_major_strides({sizes, rank}, strides);
   if (input.value < frame.plan.num_inputs)
-    return donation && is_last_reader(frame.plan, step, input.value)
-               ? accept(*donation, operand, {sizes, rank}, {strides, rank}, made.dtype)
+    return frame.donation && std::ranges::count(step.last_reads, input.value) != 0
+               ? accept(*frame.donation, operand, {sizes, rank}, {strides, rank}, made.dtype)
                : Tensor();
   const bool is_alone = operand.refs.load() == 1 && operand.storage->refs.load() == 1;
   const bool fits = is_alone && std::ranges::count(step.releases, input.value) != 0 &&
@@ -52,15 +44,31 @@ Tensor result_of(const Frame& frame, const Step& step, const Operand& output, co
   return fits ? result_in(operand) : Tensor();
 }
 
+// Whether the step computes all of the value in one pass over its own axes.
+bool is_map_of_all(const Step& step, const Operand& output) {
+  return step.kind == StepKind::Map && step.num_stored == step.extents.size() && has_every_element(step, output);
+}
+
 }  // namespace
 
+bool may_take_operand(const Frame& frame, uint16_t number) {
+  if (!frame.donation || frame.donation->accepted) return false;
+  return std::ranges::any_of(frame.plan.steps, [&](const Step& step) {
+    const auto output = std::ranges::find(step.outputs, number, &Operand::value);
+    if (output == step.outputs.end() || !is_map_of_all(step, *output)) return false;
+    return std::ranges::any_of(step.last_reads, [&](uint16_t input) {
+      const TensorImpl* const operand = frame.value(input);
+      return is_read_in_step(step, input, *output) && operand->dtype == frame.plan.values[number].dtype &&
+             std::ranges::count(frame.donation->tensors, operand) != 0;
+    });
+  });
+}
+
 void reuse_operands(Frame& frame, const Step& step) {
-  if (step.num_stored != step.extents.size()) return;
-  Donation* const donation = donation_to(frame.call);
   for (const Operand& output : step.outputs) {
-    if (frame.value(output.value) || frame.is_offered(output.value) || !has_every_element(step, output)) continue;
+    if (frame.value(output.value) || frame.is_offered(output.value) || !is_map_of_all(step, output)) continue;
     for (const Operand& input : step.inputs)
-      if (Tensor result = result_of(frame, step, output, input, donation)) {
+      if (Tensor result = result_of(frame, step, output, input)) {
         frame.set(output.value, result.leak());
         break;
       }

@@ -10,4 +10,7 @@ namespace pellucid {
 // the result is unchanged. What is not made here needs memory of its own (make_outputs).
 void reuse_operands(Frame& frame, const Step& step);
 
+// Whether a step may make the result `number` in the memory of a donated operand, for all that the plan says.
+bool may_take_operand(const Frame& frame, uint16_t number);
+
 }  // namespace pellucid

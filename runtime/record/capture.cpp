@@ -1,7 +1,6 @@
 #include "record/capture.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
@@ -38,59 +37,7 @@ const char* unfit(const OpCall& call, KeySet below) {
   return nullptr;
 }
 
-bool same_bits(const void* a, const void* b, size_t bytes) { return bytes == 0 || std::memcmp(a, b, bytes) == 0; }
-
-bool same_values(const Value& a, const Value& b) {
-  if (a.tag != b.tag || a.length != b.length) return false;
-  switch (a.tag) {
-    case Tag::Tensor:
-    case Tag::None: return true;
-    case Tag::IntList:
-    case Tag::FloatList:
-    case Tag::BoolList: return a.broadcast_list == b.broadcast_list && same_bits(a.integers, b.integers, 8 * a.length);
-    case Tag::TensorList:
-    case Tag::OptionalTensorList:
-      return std::equal(a.tensors, a.tensors + a.length, b.tensors,
-                        [](const TensorImpl* x, const TensorImpl* y) { return !x == !y; });
-    case Tag::String: return std::string_view(a.string, a.length) == std::string_view(b.string, b.length);
-    default: return a.integer == b.integer;
-  }
-}
-
-bool same_actions(const Action& a, const Action& b) {
-  return a.kind == b.kind && a.op == b.op && a.operands == b.operands && a.results == b.results &&
-         a.numels == b.numels && a.slot == b.slot && a.source == b.source && a.offset == b.offset &&
-         a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides && a.pending == b.pending &&
-         a.bytes == b.bytes && a.leaf == b.leaf && a.released == b.released &&
-         std::equal(a.arguments.data(), a.arguments.data() + a.arguments.size(), b.arguments.data(),
-                    b.arguments.data() + b.arguments.size(), same_values);
-}
-
 }  // namespace
-
-bool Recipe::same_as(const Recipe& other) const {
-  const auto same_origin = [](const SlotOrigin& a, const SlotOrigin& b) {
-    return a.kind == b.kind && a.number == b.number;
-  };
-  return std::ranges::equal(slots, other.slots, same_origin) &&
-         std::ranges::equal(actions, other.actions, same_actions);
-}
-
-bool Action::has_effects() const {
-  return kind == Kind::Gradient || (kind == Kind::Call && (writes || op->kind == OpKind::Random));
-}
-
-Action Action::repeated() const {
-  Action copy(*this);
-  copy.released.clear();
-  return copy;
-}
-
-bool Recipe::may_fail_halfway() const {
-  const auto first = std::ranges::find_if(actions, &Action::has_effects);
-  return first != actions.end() &&
-         std::any_of(std::next(first), actions.end(), [](const Action& later) { return later.op != nullptr; });
-}
 
 Capture* Capture::of_this_thread() { return capturing; }
 
@@ -368,6 +315,7 @@ Recipe Capture::finish(std::span<const Slot> outliving) {
     if (is_owned && last[slot] != SIZE_MAX && std::ranges::find(outliving, slot) == outliving.end())
       recipe_.actions[last[slot]].released.push_back(slot);
   }
+  recipe_.find_donated();
   return std::move(recipe_);
 }
 

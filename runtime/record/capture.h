@@ -78,6 +78,7 @@ struct Action {
   bool is_number = false;      // of Make: whether it was a Python number, which is weak in promotion
   uint32_t leaf = 0;           // of Gradient: the held tensor
   std::vector<Slot> released;  // tensors freed after the action
+  std::vector<Slot> donated;   // of Call: operands whose memory nobody reads after it (Recipe::find_donated)
 
  private:
   Action(const Action&) = default;  // strings of `arguments` are the recipe's
@@ -93,6 +94,10 @@ struct Recipe {
   bool same_as(const Recipe& other) const;
   // Whether an op may fail after an effect that outlives the call.
   bool may_fail_halfway() const;
+  // Finds what each action donates, once it is known what each releases. References do not tell: where ops are launches
+  // over memory (record/program.h), the views that they read have no tensors. So nothing is donated but memory that the
+  // call makes and gives to no leaf, by the action that releases its last slot and reads it through that one alone.
+  void find_donated();
 };
 
 class Capture {

@@ -88,15 +88,15 @@ class Recomputation {
       Life& memory = lives_[memory_of(slot)];
       memory.memory_last = std::max(memory.memory_last, lives_[slot].last);
     }
-    for (size_t k = 0; k < recipe_.actions.size(); ++k) find_reuse(k, recipe_.actions[k]);
+    recipe_.find_donated();
+    for (const Action& action : recipe_.actions) find_reuse(action);
   }
 
-  // Results in the memory of operands: Replay::Run::call donates what the action releases.
-  void find_reuse(size_t k, const Action& action) {
+  // Results in the memory of donated operands.
+  void find_reuse(const Action& action) {
     for (const Slot slot : action.reusable) {
       const Life& life = lives_[slot];
-      if (!life.bytes || life.last != k || life.memory_last != k || std::ranges::count(action.operands, slot) != 1)
-        continue;
+      if (!life.bytes || std::ranges::count(action.donated, slot) == 0) continue;
       for (const Slot made : action.results)
         if (made != kNoSlot && lives_[made].bytes == life.bytes && !lives_[made].reuses) {
           lives_[made].reuses = true;
@@ -177,14 +177,15 @@ class Recomputation {
     const auto late = std::ranges::upper_bound(life.readers, position);
     if (late == life.readers.begin() || late == life.readers.end()) return std::nullopt;
     Candidate found{slot, *std::prev(late), *late, {}, life.bytes, 0};
-    if (found.released >= position || !repeat(life.made, found)) return std::nullopt;
+    if (found.released >= position || !repeat(life.made, found, 0)) return std::nullopt;
     for (const size_t k : found.actions) found.nanoseconds += recipe_.actions[k].nanoseconds;
     return found;
   }
 
   // Appends the action at `made` to those of the candidate, after the actions that make its operands again where these
-  // are not stored. False: it cannot be repeated.
-  bool repeat(size_t made, Candidate& found) const {
+  // are not stored. False: it cannot be repeated. `depth`: of the operand that it makes.
+  bool repeat(size_t made, Candidate& found, size_t depth) const {
+    if (depth == kMostActions) return false;  // its chain of operands may be as long as the program
     const Action& action = recipe_.actions[made];
     if (action.kind != Action::Kind::Call || !is_repeatable(action)) return false;
     for (const Slot slot : action.operands) {
@@ -192,7 +193,7 @@ class Recomputation {
       if (is_stored(slot, found.again)) continue;
       const Life& life = lives_[slot];
       if (!life.is_plain || life.made == kNever) return false;
-      const bool is_repeated = std::ranges::count(found.actions, life.made) != 0 || repeat(life.made, found);
+      const bool is_repeated = std::ranges::count(found.actions, life.made) != 0 || repeat(life.made, found, depth + 1);
       if (!is_repeated) return false;
     }
     found.actions.push_back(made);

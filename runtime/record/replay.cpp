@@ -269,9 +269,9 @@ void Replay::Run::call(const Action& action) {
               static_cast<uint8_t>(action.arguments.size()), KeySet(Key::CPU)};
   has_effects_ |= action.has_effects();
   InlineVector<TensorImpl*, 4> spent;
-  for (const Slot slot : action.released)
-    if (TensorImpl* const tensor = values_[slot]; std::ranges::count(action.operands, slot) == 1)
-      if (is_worth_donating(*tensor) && owns_memory_alone(*tensor)) spent.push_back(tensor);
+  for (const Slot slot : action.donated)
+    if (TensorImpl* const tensor = values_[slot]; is_worth_donating(*tensor) && owns_memory_alone(*tensor))
+      spent.push_back(tensor);
   Donation donation{&call, {spent.begin(), spent.size()}};
   {
     const DonationScope scope(donation);

@@ -151,3 +151,53 @@ def test_a_step_without_momentum_is_joined_to_the_update():
     ops, nbytes = joined(compiled)
     assert ops >= 8 and nbytes > 0
     assert f"{ops} ops are launches" in repr(torch.explain(compiled))
+
+
+def test_memory_that_launches_read_is_not_overwritten():
+    """A view that launches alone read has no tensor: its base must not be donated."""
+    size = 1 << 16
+
+    def views(x, k):
+        base = x.sin()
+        view = base[:64]
+        y = view * k
+        last = base.cos().sum()
+        del base
+        return view * k + y + view, last
+
+    def late(x, k):
+        whole = (x.sin() + 1).view(256, 256)
+        row = whole[0, :64]
+        y = row * k + 1
+        z = whole.relu()
+        del whole
+        return y * row - k, z.sum(0) + z[1, 0]
+
+    for function in (views, late):
+        x, k = torch.randn(size), torch.randn(64)
+        expected = function(x, k)
+        compiled = torch.compile(function, options={"replay": "always"})
+        for _ in range(CALLS):
+            for a, b in zip(expected, compiled(x, k), strict=True):
+                assert torch.equal(a, b)
+        assert joined(compiled)[0] >= 2
+
+
+def test_memory_is_donated_by_the_last_op_that_reads_it():
+    size = 1 << 16
+
+    def chain(x, k):
+        y = x.sin()
+        part = y[:64] * k + 1
+        for _ in range(4):
+            y = y.cos()
+        return y.sum() + part
+
+    compiled = run_both(chain, lambda: (torch.randn(size), torch.randn(64)))
+    assert joined(compiled)[0] >= 2
+    arguments = torch.randn(size), torch.randn(64)
+    before = torch._C._memory_statistics()["allocated_bytes"]
+    torch._C._reset_memory_peaks()
+    compiled(*arguments)
+    peak = torch._C._memory_statistics()["peak_allocated_bytes"]
+    assert peak - before < 1.2 * 4 * size

@@ -1,5 +1,7 @@
 """Replays that compute activations twice: less memory, the bits of eager."""
 
+import threading
+
 import pytest
 
 import pellucid as torch
@@ -147,6 +149,38 @@ def test_a_result_that_the_call_returns_is_stored():
         for a, b in zip(step(), compiled(), strict=True):
             assert torch.equal(a, b)
     assert compiled._pellucid_compilation.replays
+
+
+def test_a_long_chain_of_operands_needs_no_deep_stack():
+    """What is released before a candidate's op may follow from any number of ops."""
+    start, x = torch.ones(1), torch.randn(WIDTH, WIDTH)
+    weight = torch.randn(WIDTH, WIDTH, requires_grad=True)
+
+    def step():
+        weight.grad = None
+        y = start
+        for _ in range(5000):
+            y = y * 1.00001
+        stored = x + y
+        loss = (stored * weight).sum() + weight.sin().cos().sin().cos().sum()
+        loss.backward()
+        return loss.detach() + (stored * 2).sum()
+
+    expected = step()
+    compiled = torch.compile(step, options={"replay": "always"})
+    seen = []
+    size = threading.stack_size(256 * 1024)
+    try:
+        worker = threading.Thread(
+            target=lambda: seen.extend(compiled() for _ in range(6))
+        )
+        worker.start()
+        worker.join()
+    finally:
+        threading.stack_size(size)
+    assert [r.item() for r in seen] == [expected.item()] * 6
+    (replay,) = compiled._pellucid_compilation.replays
+    assert replay.recomputed()[0]
 
 
 def test_a_replay_that_has_run_does_not_change():
