@@ -76,6 +76,7 @@ from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.declare.seen import seen_rows
 from pellucid_compiler.declare.tags import Known
 from pellucid_compiler.declare.variants import (
+    casts_out,
     inplace_is_function,
     inplace_is_method,
     inplace_schema,
@@ -333,6 +334,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             inverse=op.options.inverse,
             layout=op.options.layout,
             autocast=op.options.autocast if variant == FUNCTIONAL else "",
+            casts_out=casts_out(op.schema, op.options.casts_out),
             saves=traced.saves and is_declared,
             unrecorded=sum(1 << k for k in op.options.unrecorded),
             tags=known.tags_of(schema),

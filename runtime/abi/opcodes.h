@@ -16,7 +16,7 @@ enum class Opcode : uint8_t {
   Number,  // number: a: argument, b: element of a list or -1
   Imaginary,  // imaginary: a: argument, b: element of a list or -1
   Guard,  // guard: a, value: what the plan is for
-  Require,  // require: a, b: number of the message
+  Require,  // require: a, b: message, value: if not on Meta
   Select,  // select: a ? b : c
   ToNumber,  // to_number: a
   ToInteger,  // to_integer: a
@@ -74,7 +74,7 @@ enum class Opcode : uint8_t {
 template <>
 inline constexpr int kNumCodes<Opcode> = 60;
 // After the magic number of frozen.bin: other codes are refused.
-constexpr std::string_view kOpcodeDigest = "fc99c3e9";
+constexpr std::string_view kOpcodeDigest = "52624097";
 // Whether the result is a double; Select has its operands' type.
 inline constexpr bool kGivesNumber[] = {false, false, false, true, true, false, false, false, true, false, true, false, false, false, true, false, true, false, true, true, false, true, false, true, true, false, true, false, true, false, true, false, true, false, true, true, true, true, true, true, true, true, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false};
 // How many of a, b and c are registers.

@@ -62,6 +62,7 @@ struct OpRecord {
   bool loose_tensors =
       false;  // the last positional list of tensors may be given as separate arguments: f(a, b) for f([a, b])
   bool gives_view = false;    // a composite whose result remains a view of what its body computed
+  bool casts_out = true;      // out= forms convert results to the dtypes of the tensors they write
   std::string python_module;  // "": pellucid itself; "nn", "special", "linalg", ...
 };
 

@@ -21,7 +21,7 @@ struct ConvolutionForm {
   int weight() const { return input() + 1; }
 };
 
-// Null: the op is no convolution, nor that of their gradients.
+// Null if the op is neither a convolution nor the op of their gradients.
 const ConvolutionForm* form_of(const OpRecord& op);
 
 // A DerivativeFinder: `convolution_backward`, for a convolution of GPUs' tensors while cuDNN is enabled.

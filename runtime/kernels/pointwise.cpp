@@ -24,6 +24,7 @@
 #include "kernels/host_shadow.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
+#include "kernels/out_dtype.h"
 #include "kernels/random_words.h"
 
 namespace pellucid {
@@ -254,6 +255,7 @@ class GeneralRun {
     if (!can_cast(natural, given.dtype))
       raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s", type_word(natural),
             type_word(given.dtype));
+    require_dtype_of_out(call_, natural, given.dtype);
     if (given.device != device_ && num_operands_ > 0)
       raise(ErrorKind::Runtime, "%s: the result is written to a tensor on another device than the arguments'",
             call_.op->schema.name.c_str());

@@ -12,6 +12,7 @@
 #include "core/hooks.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
+#include "kernels/out_dtype.h"
 #include "ops/filling.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
@@ -288,10 +289,7 @@ void prepare_destination(const OpCall& call, TensorImpl& destination, const Tens
           "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
           call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
           std::string(name(destination.dtype)).c_str());
-  if (call.op->variant == Variant::Out && call.op->schema.returns.size() > 1 && result.dtype == DType::Int64 &&
-      destination.dtype != DType::Int64)  // the positions beside the values of sort, max or mode
-    raise(ErrorKind::Runtime, "%s(): Expected out tensor to have dtype int64, but got %s instead",
-          call.op->schema.name.c_str(), std::string(name(destination.dtype)).c_str());
+  require_dtype_of_out(call, result.dtype, destination.dtype);
   if (call.op->variant == Variant::Out) {
     resize_output(destination, result.shape());
   } else if (!std::ranges::equal(destination.shape(), result.shape())) {

@@ -170,6 +170,7 @@ void define_late(const encoded::LateRow& given) {
   record.is_function = given.is_function;
   record.loose_tensors = given.is_variadic;
   record.gives_view = given.gives_view;
+  record.casts_out = given.casts_out;
   record.tags = given.tags;
   if (body == LateBody::Composite) {
     const size_t colon = named.find(':');

@@ -120,6 +120,7 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   op.layout = given.layout;
   record.cast_rule = given.autocast;
   op.saves = given.saves;
+  record.casts_out = given.casts_out;
   record.unrecorded = given.unrecorded;
   op.keys = given.keys;
   op.derivatives = given.derivatives;

@@ -260,6 +260,7 @@ OpRow OpRow::read(Decoder& in) {
       .inverse = in.text(),
       .layout = in.code<ResultLayout>(),
       .autocast = in.code<CastRule>(),
+      .casts_out = in.boolean(),
       .saves = in.boolean(),
       .unrecorded = in.integer_as<uint32_t>(),
       .tags = in.text(),
@@ -314,6 +315,7 @@ LateRow LateRow::read(Decoder& in) {
       .is_variadic = in.boolean(),
       .gives_view = in.boolean(),
       .takes_parts = in.boolean(),
+      .casts_out = in.boolean(),
       .tags = in.text(),
   };
 }

@@ -237,7 +237,7 @@ struct Plan {
 };
 
 struct OpRow {
-  static constexpr size_t kFields = 18;
+  static constexpr size_t kFields = 19;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -251,6 +251,7 @@ struct OpRow {
   std::string_view inverse;
   ResultLayout layout;
   CastRule autocast;
+  bool casts_out;
   bool saves;
   uint32_t unrecorded;
   std::string_view tags;
@@ -292,7 +293,7 @@ struct LateOpRow {
 };
 
 struct LateRow {
-  static constexpr size_t kFields = 13;
+  static constexpr size_t kFields = 14;
   std::string_view schema;
   Variant variant;
   LateBody body;
@@ -305,6 +306,7 @@ struct LateRow {
   bool is_variadic;
   bool gives_view;
   bool takes_parts;
+  bool casts_out;
   std::string_view tags;
   static LateRow read(Decoder& in);
 };

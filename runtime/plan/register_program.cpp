@@ -1,5 +1,6 @@
 #include "plan/register_program.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -64,6 +65,12 @@ std::string format_number(double value) {
   return text;
 }
 
+[[gnu::cold]] bool reads_meta(const OpCall& call) {
+  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
+    return value.is_tensor() && value.tensor->device.type == DeviceType::Meta;
+  });
+}
+
 [[noreturn]] [[gnu::cold]] void raise_requirement(const RegisterProgram& program, const Message& message,
                                                   const Register* registers) {
   std::string text;
@@ -95,6 +102,7 @@ RegisterProgram make_program(const std::vector<encoded::Instruction>& instructio
     } else {
       Instruction made{given.op, static_cast<uint16_t>(number), given.a, given.b, given.c};
       if (given.op == Opcode::Guard) made.b = literal.integer != 0;
+      if (given.op == Opcode::Require) made.c = literal.integer != 0;
       if (given.op == Opcode::Select) is_number = program.is_number[given.b];
       program.instructions.push_back(made);
       initial.integer = 0;
@@ -151,7 +159,7 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
         if ((r[i.a].integer != 0) != (i.b != 0)) return false;
         break;
       case Opcode::Require:
-        if (!r[i.a].integer) raise_requirement(program, program.messages[i.b], r);
+        if (!r[i.a].integer && !(i.c && reads_meta(call))) raise_requirement(program, program.messages[i.b], r);
         break;
       case Opcode::Select: out = r[i.a].integer ? r[i.b] : r[i.c]; break;
       case Opcode::ToNumber: out.number = static_cast<double>(r[i.a].integer); break;

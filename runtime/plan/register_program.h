@@ -23,7 +23,7 @@ union Register {
 
 struct Instruction {
   Opcode op;
-  uint16_t result, a, b, c;  // for Guard: b = expected; Require: b = message
+  uint16_t result, a, b, c;  // for Guard: b = expected; Require: b = message, c = not on Meta
 };
 
 // A requirement's message: the exception, then text and registers to be concatenated.

@@ -2,12 +2,16 @@
 are refused, and what results share.
 """
 
+import math
+
 import pytest
 
 import pellucid as torch
+from pellucid._subclasses.fake_tensor import FakeTensorMode
 
 F = torch.nn.functional
 HALF = torch.ones(2, dtype=torch.float16)
+ROW = torch.tensor([2.0, 1.0])
 MATRIX = torch.tensor([[1, 2, 3], [4, 5, 6]])
 
 
@@ -47,7 +51,27 @@ def test_bools_take_the_truth_of_complex_numbers(number, expected):
     assert mask.fill_(number).tolist() == [expected, expected]
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [
+        lambda x, number: torch.full((2,), number, dtype=x.dtype),
+        torch.full_like,
+        lambda x, number: x.new_full((2,), number),
+        lambda x, number: x.scatter(0, torch.tensor([0, 1]), number),
+        lambda x, number: torch.constant_pad_nd(x[:0], [1, 1], number),
+    ],
+)
+def test_complex_numbers_are_converted_where_they_are_given(filled):
+    mask, real = torch.zeros(2, dtype=torch.bool), torch.zeros(2)
+    assert filled(mask, 1j).tolist() == [True, True]
+    assert filled(mask, 0j).tolist() == [False, False]
+    with pytest.raises(RuntimeError, match="complex"):
+        filled(real, 1j)
+
+
 def test_real_tensors_take_no_complex_number():
+    with pytest.raises(RuntimeError, match="the value is complex"):
+        torch.zeros(2, dtype=torch.bool).index_fill(0, torch.tensor([0]), 1j)
     with pytest.raises(RuntimeError, match="real number"):
         torch.zeros(2).fill_(1j)
 
@@ -62,7 +86,7 @@ def test_real_tensors_take_no_complex_number():
 )
 def test_a_place_in_an_empty_dim_is_out_of_bounds(shape, index, values):
     tensor = torch.ones(shape)
-    with pytest.raises(IndexError, match="size 0"):
+    with pytest.raises(IndexError, match="no elements"):
         tensor[index] = values
 
 
@@ -86,6 +110,22 @@ def test_running_statistics_have_no_gradient(training):
         F.batch_norm(x, mean, variance, training=training)
     with torch.no_grad():
         assert F.batch_norm(x, mean, variance, training=training).shape == (2, 3)
+
+
+@pytest.mark.parametrize("norm", [F.batch_norm, F.instance_norm])
+def test_norms_by_the_input_check_the_running_statistics(norm):
+    x, mean, variance = torch.ones(2, 3, 4), torch.zeros(3), torch.ones(3)
+    by_input = "training" if norm is F.batch_norm else "use_input_stats"
+    for given in [(mean, None), (None, variance)]:
+        with pytest.raises(ValueError, match="both"):
+            norm(x, *given, **{by_input: True})
+    with pytest.raises(RuntimeError, match="no gradient"):
+        norm(x, mean.requires_grad_(), variance, **{by_input: True})
+
+
+def test_hardswish_multiplies_infinity_by_zero():
+    x = torch.tensor([-math.inf, -4.0, math.inf])
+    assert [str(y) for y in F.hardswish(x).tolist()] == ["nan", "-0.0", "inf"]
 
 
 @pytest.mark.parametrize("cell", [torch.nn.LSTMCell, torch.nn.GRUCell])
@@ -112,23 +152,91 @@ def test_ldexp_in_place_differentiates_by_both_operands():
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "message"),
     [
-        lambda: torch.linalg.vander(HALF),
-        lambda: torch.linalg.matrix_norm(torch.eye(2), 2, dtype=torch.complex64),
-        lambda: torch.linalg.norm(torch.eye(2), "nuc", dtype=torch.complex64),
-        lambda: torch.binary_cross_entropy_with_logits(
-            torch.ones(2, 3), torch.ones(3), None, None, 1
+        (lambda: torch.linalg.vander(HALF), "takes float32"),
+        (
+            lambda: torch.linalg.matrix_norm(torch.eye(2), 2, dtype=torch.complex64),
+            "give a real dtype",
         ),
-        lambda: torch.diff(torch.ones(2, 0), dim=0, append=torch.ones(0)),
-        lambda: torch.diff(torch.ones(0), prepend=torch.ones(0, 2)),
-        lambda: torch.sort(HALF, out=(HALF.clone(), torch.ones(2))),
-        lambda: torch.max(HALF, 0, out=(torch.ones(()).half(), torch.ones(()))),
+        (
+            lambda: torch.linalg.norm(torch.eye(2), "nuc", dtype=torch.complex64),
+            "give a real dtype",
+        ),
+        (
+            lambda: torch.binary_cross_entropy_with_logits(
+                torch.ones(2, 3), torch.ones(3), None, None, 1
+            ),
+            "expand it",
+        ),
+        (
+            lambda: torch.diff(torch.ones(2, 0), dim=0, append=torch.ones(0)),
+            "which are 2",
+        ),
+        (lambda: torch.diff(torch.ones(0), prepend=torch.ones(0, 2)), "which are 1"),
     ],
 )
-def test_the_call_is_refused(call):
-    with pytest.raises(RuntimeError):
+def test_the_call_is_refused(call, message):
+    with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def outs(*dtypes):
+    return tuple(torch.empty(0, dtype=dtype) for dtype in dtypes)
+
+
+FLOAT, DOUBLE, LONG = torch.float32, torch.float64, torch.int64
+SQUARE = torch.eye(2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.sort(ROW, out=outs(DOUBLE, LONG)),
+        lambda: torch.sort(ROW, out=outs(FLOAT, FLOAT)),
+        lambda: torch.max(ROW, 0, out=outs(DOUBLE, LONG)),
+        lambda: torch.max(ROW, 0, out=outs(FLOAT, torch.int32)),
+        lambda: torch.mode(ROW, out=outs(DOUBLE, LONG)),
+        lambda: torch.cummax(ROW, 0, out=outs(DOUBLE, LONG)),
+        lambda: torch.frexp(ROW, out=outs(FLOAT, LONG)),
+        lambda: torch.frexp(ROW, out=outs(DOUBLE, torch.int32)),
+        lambda: torch.linalg.slogdet(SQUARE, out=outs(DOUBLE, FLOAT)),
+        lambda: torch.linalg.qr(SQUARE, out=outs(FLOAT, DOUBLE)),
+        lambda: torch.histogram(ROW, 2, out=outs(DOUBLE, DOUBLE)),
+        lambda: torch.argmax(ROW, out=torch.empty((), dtype=FLOAT)),
+        lambda: torch.gather(ROW, 0, torch.tensor([0]), out=torch.empty(1).double()),
+        lambda: torch.abs(ROW, out=torch.empty(2, dtype=DOUBLE)),
+        lambda: torch.mm(SQUARE, SQUARE, out=torch.empty(2, 2, dtype=DOUBLE)),
+        lambda: torch.view_copy(MATRIX, [6], out=torch.empty(6)),
+        lambda: torch.linalg.inv(SQUARE, out=torch.empty(2, 2, dtype=DOUBLE)),
+    ],
+)
+def test_out_has_the_dtype_of_the_result(call):
+    with pytest.raises(RuntimeError, match=r"is not converted.*\n.*convert the result"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.exp(ROW, out=torch.empty(2, dtype=DOUBLE)),
+        lambda: torch.outer(ROW, ROW, out=torch.empty(2, 2, dtype=DOUBLE)),
+        lambda: torch.geqrf(SQUARE, out=outs(DOUBLE, DOUBLE))[0],
+        lambda: torch.cat([ROW, ROW], out=torch.empty(4, dtype=DOUBLE)),
+    ],
+)
+def test_some_ops_convert_to_the_dtype_of_out(call):
+    assert call().dtype is DOUBLE
+
+
+def test_indices_without_elements_are_not_checked():
+    index = torch.zeros(1, dtype=torch.int64, device="meta")
+    empty = torch.ones(0, 2, device="meta")
+    assert empty[index].shape == (1, 2)
+    with FakeTensorMode():
+        assert torch.ones(0, 2)[torch.zeros(1, dtype=torch.int64)].shape == (1, 2)
+    with pytest.raises(IndexError):
+        torch.ones(0, 0)[torch.tensor([0])]
 
 
 def test_positions_are_written_to_int64():

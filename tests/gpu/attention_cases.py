@@ -9,7 +9,7 @@ import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.abi.plan import BlockStep
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.op import REGISTRY
-from pellucid_compiler.devices.reference import Launch, Operand
+from pellucid_compiler.devices.launch import Launch, Operand
 from pellucid_compiler.gpu.grid import Shape
 from pellucid_compiler.specialise.derivatives import derive
 from pellucid_compiler.specialise.graphs import declared_graph

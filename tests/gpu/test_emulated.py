@@ -15,7 +15,7 @@ from pellucid_compiler.codegen.builder import FLOAT, I32, I64
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
 from pellucid_compiler.devices import reference
-from pellucid_compiler.devices.reference import Launch, Operand
+from pellucid_compiler.devices.launch import Launch, Operand
 from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction, GpuModule
 from pellucid_compiler.pack.jit import Executable, compile_blob
 from tests.devices.programs import run_program

@@ -8,7 +8,7 @@ import pytest
 from pellucid.devices.emulated import Placed, compiled, run_grid
 from pellucid_compiler.codegen.builder import FLOAT
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
-from pellucid_compiler.devices.reference import Launch, Operand, array_dtype
+from pellucid_compiler.devices.launch import Launch, Operand, array_dtype
 from pellucid_compiler.gpu import generate
 from pellucid_compiler.gpu.amdgpu import AmdFunction
 from pellucid_compiler.gpu.builder import NvptxFunction

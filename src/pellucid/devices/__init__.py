@@ -16,7 +16,7 @@ from pellucid import _C
 
 if TYPE_CHECKING:
     from pellucid.devices.launching import Event
-    from pellucid_compiler.devices.reference import Launch
+    from pellucid_compiler.devices.launch import Launch
 
 __all__ = [
     "Backend",

@@ -19,7 +19,7 @@ from pellucid.devices import Backend
 from pellucid.devices.grids import grid_facts
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import host_target
-from pellucid_compiler.devices.reference import KernelFailed, Launch
+from pellucid_compiler.devices.launch import KernelFailed, Launch
 from pellucid_compiler.gpu.builder import THREADS, EmulatedFunction
 from pellucid_compiler.gpu.generate import FORMS, grid_module
 from pellucid_compiler.gpu.grid import Shape

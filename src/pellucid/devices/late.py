@@ -16,7 +16,7 @@ from typing import Any
 
 from pellucid.devices import Backend, reference
 from pellucid.devices.queues import Failure, Mark, Queue
-from pellucid_compiler.devices.reference import KernelFailed, Launch
+from pellucid_compiler.devices.launch import KernelFailed, Launch
 
 
 class Late(Backend):

@@ -16,7 +16,7 @@ from pellucid import _C
 from pellucid.devices.recording import add_launch
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.devices.definitions import shipped_definitions
-from pellucid_compiler.devices.reference import KernelFailed, Launch, Operand
+from pellucid_compiler.devices.launch import KernelFailed, Launch, Operand
 from pellucid_compiler.ir.offers import CARRIER
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pellucid_compiler.abi.limits import STATUS_SHIFT
 from pellucid_compiler.abi.status import OUT_OF_BOUNDS, ZERO_DIVISION
-from pellucid_compiler.devices.reference import KernelFailed, Launch
+from pellucid_compiler.devices.launch import KernelFailed, Launch
 
 Task = Callable[[], None]
 

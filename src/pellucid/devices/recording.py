@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from pellucid_compiler.devices.reference import KernelFailed, Launch
+from pellucid_compiler.devices.launch import KernelFailed, Launch
 
 if TYPE_CHECKING:
     from pellucid.devices import Backend

@@ -52,10 +52,11 @@ CastRule: TypeAlias = Annotated[str, code(CAST)]
 class OpRow:
     """An op overload. ``functional``: the index of the record that it is a variant of,
     or -1; ``promoted``: one bit per argument that takes part in promotion; ``inverse``:
-    the view that is a join's inverse; ``saves``: the declaration saves values for
-    backward; ``unrecorded``: one bit per result without a gradient; ``tags``:
-    PyTorch's, space-separated, as in other rows. ``keys``: bytes of a list of KeyedPlan
-    or KeyedFunction; ``derivatives``: of a list of KeyedDerivative; both empty for
+    the view that is a join's inverse; ``casts_out``: results are converted to the
+    dtypes of out=; ``saves``: the declaration saves values for backward;
+    ``unrecorded``: one bit per result without a gradient; ``tags``: PyTorch's,
+    space-separated, as in other rows. ``keys``: bytes of a list of KeyedPlan or
+    KeyedFunction; ``derivatives``: of a list of KeyedDerivative; both empty for
     variants.
     """
 
@@ -72,6 +73,7 @@ class OpRow:
     inverse: str
     layout: Annotated[str, code(LAYOUT)]
     autocast: CastRule
+    casts_out: bool
     saves: bool
     unrecorded: UInt32
     tags: str
@@ -122,7 +124,8 @@ class LateRow:
     """An overload without plans; ``named`` is the other record, or the location of the
     body. ``is_seen``: modes see it; ``is_variadic``: its last list may be given as
     separate arguments; ``gives_view``: its result remains a view of what the body
-    computed; ``takes_parts``: the body takes tensors stored as parts as they are.
+    computed; ``takes_parts``: the body takes tensors stored as parts as they are;
+    ``casts_out``: as in OpRow.
     """
 
     schema: str
@@ -137,6 +140,7 @@ class LateRow:
     is_variadic: bool
     gives_view: bool
     takes_parts: bool
+    casts_out: bool
     tags: str
 
 

@@ -58,6 +58,7 @@ def logistic(x):
     inplace=False,
     method=False,
     also=("nn.functional.softplus",),
+    casts_out=False,
 )
 def softplus(x, beta, threshold):
     """``log(1 + exp(beta x)) / beta``; linear above ``threshold``, where exp
@@ -97,6 +98,7 @@ def _(x, y):
     "Scalar max_val) -> Tensor",
     core=True,
     also=("nn.functional.hardtanh_",),
+    casts_out=False,
 )
 def hardtanh(x, min_val, max_val):
     """The elements, clamped to [min_val, max_val]; the slope at a bound is 0."""
@@ -119,6 +121,7 @@ def hardtanh(x, min_val, max_val):
     backward_reads="self_is_result=False",
     core=True,
     also=("nn.functional.leaky_relu_",),
+    casts_out=False,
 )
 def leaky_relu(x, negative_slope):
     """The elements above 0, ``negative_slope x`` below."""
@@ -135,6 +138,7 @@ def leaky_relu(x, negative_slope):
     backward_reads="is_result=False, self_or_result=self",
     core=True,
     also=("nn.functional.elu_",),
+    casts_out=False,
 )
 def elu(x, alpha, scale, input_scale):
     """``scale x`` above 0, ``scale alpha (exp(input_scale x) - 1)`` below."""
@@ -184,6 +188,7 @@ def celu(x, alpha):
     namespace="nn",
     method=False,
     backward="silu_backward(Tensor grad_output, Tensor self) -> Tensor",
+    casts_out=False,
 )
 def silu(x):
     """``x sigmoid(x)``."""
@@ -201,6 +206,7 @@ def _(x, y):
     method=False,
     backward="mish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="",
+    casts_out=False,
 )
 def mish(x):
     """``x tanh(softplus(x))``."""
@@ -227,6 +233,7 @@ def _(x, y):
     "approximate='none') -> Tensor",
     core=True,
     also=("nn.functional.gelu",),
+    casts_out=False,
 )
 def gelu(x, approximate):
     """``x Φ(x)``, Φ the normal distribution; ``"tanh"``: Hendrycks and Gimpel 2016."""
@@ -259,6 +266,7 @@ def _(x, approximate, y):
     "Tensor",
     backward_reads="buffer=empty()",
     inplace=False,
+    casts_out=False,
 )
 def log_sigmoid(x):
     """``log(sigmoid(x))``."""
@@ -283,6 +291,7 @@ def _(x, y):
     namespace="nn",
     method=False,
     backward="hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
+    casts_out=False,
 )
 def hardsigmoid(x):
     """``relu6(x + 3) / 6``."""
@@ -301,10 +310,11 @@ def _(x, y):
     method=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="out",
+    casts_out=False,
 )
 def hardswish(x):
     """``x relu6(x + 3) / 6``."""
-    return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
+    return where(x <= -3, x * 0.0, where(x >= 3, x, x * (x + 3) / 6))
 
 
 @pointwise(
@@ -367,6 +377,7 @@ def _(x, y):
     "Tensor",
     inplace=False,
     also=("nn.functional.softshrink",),
+    casts_out=False,
 )
 def softshrink(x, lambd):
     """The elements moved towards 0 by ``lambd``, at most to 0."""
@@ -381,6 +392,7 @@ def softshrink(x, lambd):
     "Tensor",
     inplace=False,
     also=("nn.functional.hardshrink",),
+    casts_out=False,
 )
 def hardshrink(x, lambd):
     """0 within ``lambd`` of 0, x elsewhere."""

@@ -248,7 +248,9 @@ def _(x, y):
     return -y * y
 
 
-@pointwise("neg(Tensor self) -> Tensor", aliases=("negative",), core=True)
+@pointwise(
+    "neg(Tensor self) -> Tensor", aliases=("negative",), core=True, casts_out=False
+)
 def neg(x):
     """``-x``."""
     _refuse_bool("neg", x)
@@ -261,6 +263,7 @@ def neg(x):
     aliases=("absolute",),
     inplace_function=("abs_",),
     core=True,
+    casts_out=False,
 )
 def abs_op(x):
     """``|x|``; the slope at 0 is 0."""
@@ -283,6 +286,7 @@ def lerp_scalar(start, end, weight):
     unpromoted=("self", "end", "weight"),
     out="Tensor_out",
     node="LerpBackward1",
+    casts_out=False,
 )
 def lerp_tensor(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""

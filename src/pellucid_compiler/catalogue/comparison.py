@@ -179,7 +179,12 @@ def bitwise_xor(x, y):
     return bitxor(x, y)
 
 
-@pointwise("bitwise_not(Tensor self) -> Tensor", inplace_function=False, core=True)
+@pointwise(
+    "bitwise_not(Tensor self) -> Tensor",
+    inplace_function=False,
+    core=True,
+    casts_out=False,
+)
 def bitwise_not(x):
     """All bits flipped; logic for bools."""
     _refuse_floats("bitwise_not", x, error=TypeError)

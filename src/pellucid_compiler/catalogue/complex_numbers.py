@@ -41,6 +41,7 @@ def _require_parts(name, first, second, dtypes=_PARTS):
     unpromoted=("real", "imag"),
     inplace=False,
     method=False,
+    casts_out=False,
 )
 def complex_op(x, y):
     """``x + i y``."""
@@ -55,6 +56,7 @@ def complex_op(x, y):
     inplace=False,
     method=False,
     autocast="float32",
+    casts_out=False,
 )
 def polar(size, angle):
     """``size e^(i angle)``."""

@@ -14,6 +14,7 @@ from pellucid_compiler.declare import (
     wrap_dim,
     wrap_index,
 )
+from pellucid_compiler.ir.dtypes import is_complex
 
 
 @loop("index_select(Tensor self, int dim, Tensor index) -> Tensor", core=True)
@@ -160,6 +161,11 @@ def require_source(name, x, dim, index, source, error):
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
+    require(
+        is_complex(x.dtype) or not is_complex(value.dtype),
+        f"index_fill: the value is complex and self has dtype {x.dtype}; give a real "
+        "number",
+    )
     require_fits("index_fill", value, x.dtype)
     return _filled(x, dim, vector_of_indices("index_fill", index), cast(value, x.dtype))
 

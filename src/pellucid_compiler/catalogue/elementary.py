@@ -452,27 +452,35 @@ def _(x, y, result):
 # ------------------------------------------------------------------ rounding and sign
 
 
-@pointwise("floor(Tensor self) -> Tensor", refuses=("bool",), core=True)
+@pointwise(
+    "floor(Tensor self) -> Tensor", refuses=("bool",), core=True, casts_out=False
+)
 def floor_op(x):
     """The greatest integer not above x."""
     return floor(x)
 
 
-@pointwise("ceil(Tensor self) -> Tensor", refuses=("bool",), core=True)
+@pointwise("ceil(Tensor self) -> Tensor", refuses=("bool",), core=True, casts_out=False)
 def ceil_op(x):
     """The least integer not below x."""
     return ceil(x)
 
 
 @pointwise(
-    "trunc(Tensor self) -> Tensor", refuses=("bool",), aliases=("fix",), core=True
+    "trunc(Tensor self) -> Tensor",
+    refuses=("bool",),
+    aliases=("fix",),
+    core=True,
+    casts_out=False,
 )
 def trunc_op(x):
     """The elements without their fractions."""
     return trunc(x)
 
 
-@pointwise("round(Tensor self) -> Tensor", refuses=("bool",), core=True)
+@pointwise(
+    "round(Tensor self) -> Tensor", refuses=("bool",), core=True, casts_out=False
+)
 def round_op(x):
     """The nearest integer; the even one of two."""
     return round_even(x)
@@ -486,6 +494,7 @@ def round_op(x):
         "-> Tensor(a!)",
     ),
     node="RoundBackward1",
+    casts_out=False,
 )
 def round_decimals(x, decimals):
     """The nearest number with so many decimals; of two, the one whose last is even."""
@@ -500,19 +509,21 @@ def round_decimals(x, decimals):
     return round_even(x / unit) * unit if decimals else round_even(x)
 
 
-@pointwise("frac(Tensor self) -> Tensor", refuses=("integers", "bool"))
+@pointwise("frac(Tensor self) -> Tensor", refuses=("integers", "bool"), casts_out=False)
 def frac(x):
     """``x - trunc(x)``."""
     return x - trunc(x)
 
 
-@pointwise("sign(Tensor self) -> Tensor", inplace_function=False, core=True)
+@pointwise(
+    "sign(Tensor self) -> Tensor", inplace_function=False, core=True, casts_out=False
+)
 def sign_op(x):
     """-1, 0 or 1, as x is negative, zero or positive."""
     return x if x.dtype == "bool" else sign(x)
 
 
-@pointwise("sgn(Tensor self) -> Tensor", inplace_function=False)
+@pointwise("sgn(Tensor self) -> Tensor", inplace_function=False, casts_out=False)
 def sgn(x):
     """-1, 0 or 1; of a complex number the number of size 1 in its direction."""
     if x.dtype.startswith("complex"):
@@ -521,7 +532,7 @@ def sgn(x):
     return x if x.dtype == "bool" else sign(x)
 
 
-@pointwise("signbit(Tensor self) -> Tensor", inplace=False)
+@pointwise("signbit(Tensor self) -> Tensor", inplace=False, casts_out=False)
 def signbit(x):
     """Whether the sign bit is set: true for -0 too."""
     if x.dtype.startswith(("float", "bfloat")):
@@ -529,7 +540,11 @@ def signbit(x):
     return x < 0
 
 
-@pointwise("heaviside(Tensor self, Tensor values) -> Tensor", unpromoted=("values",))
+@pointwise(
+    "heaviside(Tensor self, Tensor values) -> Tensor",
+    unpromoted=("values",),
+    casts_out=False,
+)
 def heaviside(x, values):
     """0 below 0, ``values`` at 0, 1 above."""
     require(

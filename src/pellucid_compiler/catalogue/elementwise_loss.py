@@ -150,6 +150,7 @@ huber_loss.gradients_seen_as(
     autocast="float32",
     backward="binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor "
     "target, Tensor? weight=None, int reduction=Mean) -> Tensor",
+    casts_out=False,
 )
 def binary_cross_entropy(x, target, weight, reduction):
     """``-(t log x + (1 - t) log(1 - x))`` with logarithms clamped to at least -100."""
@@ -265,6 +266,7 @@ def _(x, target, reduction, *, log_target):
     autocast="float32",
     backward="soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor "
     "target, int reduction) -> Tensor",
+    casts_out=False,
 )
 def soft_margin_loss(x, target, reduction):
     """``log(1 + exp(-target x))``."""

@@ -277,6 +277,7 @@ ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule, core=(2,))
     out="a",
     rare=True,
     autocast="float32",
+    casts_out=True,
 )
 def geqrf(a):
     """R on and above the diagonal, Householder vectors below it, and their factors."""

@@ -72,6 +72,7 @@ def frexp(number):
     inplace=True,
     rare=True,
     tags="pointwise",
+    casts_out=True,
 )
 def nextafter(x, y):
     """The next number after ``x`` towards ``y``; its derivative by ``x`` is 1."""

@@ -50,6 +50,7 @@ def prelu(x, weight):
     namespace="nn",
     method=False,
     backward="glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+    casts_out=True,
 )
 def glu(x, dim):
     """``a sigmoid(b)``, a and b the halves of ``x`` along ``dim`` (Dauphin 2017)."""

@@ -117,7 +117,7 @@ def _is_empty(index):
     return any(ask(n == 0) for n in index.shape)
 
 
-@data_dependent("nonzero(Tensor self) -> Tensor", core=True)
+@data_dependent("nonzero(Tensor self) -> Tensor", core=True, casts_out=False)
 def nonzero(x):
     """The indices of the elements that are not zero, one row each."""
     return nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
@@ -232,6 +232,7 @@ def index_map(x, indices):
         (num_places(common) == 0) | (num_places(chosen_from) != 0),
         "an index selects from a dim that has no elements",
         error=IndexError,
+        on_meta=False,
     )
     together = indexed == list(range(indexed[0], indexed[-1] + 1))
     first = indexed[0] if together else 0

@@ -55,6 +55,7 @@ ROUTINES["ldl"] = Routine(
     namespace="linalg",
     rare=True,
     autocast="float32",
+    casts_out=False,
 )
 def ldl_solve(packed, pivots, b, hermitian):
     """X with ``A X = B`` for the A that was factored."""

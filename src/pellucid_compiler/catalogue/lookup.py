@@ -237,7 +237,7 @@ def _true_places(x):
     ]
 
 
-@data_dependent("masked_select(Tensor self, Tensor mask) -> Tensor")
+@data_dependent("masked_select(Tensor self, Tensor mask) -> Tensor", casts_out=False)
 def masked_select(x, mask):
     """The elements of ``x`` where ``mask``, in row-major order; both broadcast."""
     _require_mask("masked_select", mask)

@@ -140,6 +140,7 @@ def _seen_of_all(x, target, weight, reduction, ignore_index, dim):
     node=_nll_node,
     autocast="float32",
     index_message=LABEL_MESSAGE,
+    casts_out=False,
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""

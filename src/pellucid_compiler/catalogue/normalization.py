@@ -33,6 +33,7 @@ from pellucid_compiler.declare import (
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     forms=("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",),
     backward="_softmax_backward_data()",
+    casts_out=False,
 )
 def softmax(x, dim, dtype):
     """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
@@ -93,6 +94,7 @@ for op in (softmax, safe_softmax):
         "-> Tensor",
     ),
     backward="_log_softmax_backward_data()",
+    casts_out=False,
 )
 def log_softmax(x, dim, dtype):
     """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""

@@ -132,6 +132,7 @@ def dot(a, b):
     "outer(Tensor self, Tensor vec2) -> Tensor",
     node="MulBackward0",
     aliases=("ger",),
+    casts_out=True,
 )
 def outer(a, b):
     """All products of an element of ``self`` and one of ``vec2``."""
@@ -253,6 +254,7 @@ addbmm.gradients_seen_as(
     "-> Tensor",
     inplace=True,
     layout="operand",
+    casts_out=True,
 )
 def addr(x, a, b, beta, alpha):
     """``beta x + alpha outer(a, b)``."""

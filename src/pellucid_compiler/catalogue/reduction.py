@@ -295,7 +295,9 @@ def _require_elements(name, x, dims):
 
 
 @reduction_op(
-    "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True
+    "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    core=True,
+    casts_out=False,
 )
 def amax(x, dim, keepdim):
     """The greatest element over the dims; equal ones share the gradient."""
@@ -307,7 +309,9 @@ amax.gradients_seen_as(self=share_of_equals)
 
 
 @reduction_op(
-    "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", core=True
+    "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    core=True,
+    casts_out=False,
 )
 def amin(x, dim, keepdim):
     """The least element over the dims; equal ones share the gradient."""
@@ -451,7 +455,9 @@ def _position(name, choose, x, dim, keepdim):
 
 
 @reduction_op(
-    "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True
+    "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    core=True,
+    casts_out=False,
 )
 def argmax(x, dim, keepdim):
     """The index of the greatest element, along ``dim`` or among all in row-major order.
@@ -462,7 +468,9 @@ def argmax(x, dim, keepdim):
 
 
 @reduction_op(
-    "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", core=True
+    "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    core=True,
+    casts_out=False,
 )
 def argmin(x, dim, keepdim):
     """The index of the least element, along ``dim`` or among all in row-major order."""

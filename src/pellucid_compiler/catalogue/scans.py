@@ -114,7 +114,7 @@ def _running(x, dim, combine, start):
     return values, indices
 
 
-@scan_op("logcumsumexp(Tensor self, int dim) -> Tensor")
+@scan_op("logcumsumexp(Tensor self, int dim) -> Tensor", casts_out=False)
 def logcumsumexp(x, dim):
     """``log(cumsum(exp(x)))`` along ``dim``, without overflow."""
     dim = wrap_dim(dim, x.rank)

@@ -34,6 +34,7 @@ from pellucid_compiler.ir.dtypes import is_complex, is_float, largest_number, re
         "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     ),
     core=True,
+    casts_out=False,
 )
 def where_self(condition, x, y):
     """``x`` where ``condition`` else ``y``."""
@@ -127,6 +128,7 @@ def clamp_tensor(x, min, max):
     node="ClampBackward1",
     aliases=("clip",),
     core=True,
+    casts_out=False,
 )
 def clamp(x, min, max):
     """``x`` clamped to ``[min, max]``. At a bound the gradient is x's; NaN has
@@ -154,7 +156,9 @@ def clamp_min_tensor(x, min):
     return _not_below(x, min)
 
 
-@pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", numbers=("min",))
+@pointwise(
+    "clamp_min(Tensor self, Scalar min) -> Tensor", numbers=("min",), casts_out=False
+)
 def clamp_min(x, min):
     """``x``, or ``min`` where ``x`` is less."""
     return _not_below(x, min)
@@ -170,7 +174,9 @@ def clamp_max_tensor(x, max):
     return _not_above(x, max)
 
 
-@pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", numbers=("max",))
+@pointwise(
+    "clamp_max(Tensor self, Scalar max) -> Tensor", numbers=("max",), casts_out=False
+)
 def clamp_max(x, max):
     """``x``, or ``max`` where ``x`` is greater."""
     return _not_above(x, max)
@@ -216,7 +222,8 @@ minimum.gradients_seen_as(
 
 @pointwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) "
-    "-> Tensor"
+    "-> Tensor",
+    casts_out=False,
 )
 def nan_to_num(x, nan, posinf, neginf):
     """``x`` with numbers for NaN and the infinities: 0 and the greatest and least of

@@ -78,6 +78,7 @@ def argsort(x, dim, descending):
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) "
     "-> Tensor",
     layout="operand",
+    casts_out=False,
 )
 def argsort_stable(x, stable, dim, descending):
     """``argsort``, which is always stable."""
@@ -88,6 +89,7 @@ def argsort_stable(x, stable, dim, descending):
     "msort(Tensor self) -> Tensor",
     node="SortBackward0",
     layout="operand",
+    casts_out=False,
 )
 def msort(x):
     """The elements in order along the first dim."""

@@ -287,6 +287,7 @@ std_mean_all.seen_as(_by_correction("std_mean"))
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     method=False,
     namespace="linalg",
+    casts_out=False,
 )
 def vector_norm(x, ord, dim, keepdim, dtype):
     """``(sum |x| ** ord) ** (1 / ord)``; the greatest or least ``|x|`` for ±inf.

@@ -76,7 +76,7 @@ def composite(
     ``forms``       schemas of further overloads with the same arguments by name
     ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
                     function of the namespace that it begins with
-    ``also``, ``autocast``, ``backward``, ``backward_out``, ``core``,
+    ``also``, ``autocast``, ``backward``, ``backward_out``, ``casts_out``, ``core``,
     ``tags``        as in declare/options.py
     ``core_as``     a body of Core ATen ops for modes, if the body calls other ops
     ``variadic``    the last list of tensors may be given as separate arguments:

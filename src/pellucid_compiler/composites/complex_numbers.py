@@ -42,6 +42,7 @@ def conj(input):
     inplace_function=True,
     out=True,
     tags="maybe_aliasing_or_mutating",
+    casts_out=False,
 )
 def conj_physical(x):
     """The complex conjugates in new memory; a real tensor itself."""

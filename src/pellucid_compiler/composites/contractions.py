@@ -29,7 +29,12 @@ def tensordot(a, b, dims_a, dims_b):
     return _product(a, b, _paired(*map(tuple, (names_a, names_b, output_names))))
 
 
-@composite("inner(Tensor self, Tensor other) -> Tensor", out=True, gives_view=True)
+@composite(
+    "inner(Tensor self, Tensor other) -> Tensor",
+    out=True,
+    gives_view=True,
+    casts_out=False,
+)
 def inner(a, b):
     """The sum of products over the last dims; a scalar scales."""
     if a.dim() == 0 or b.dim() == 0:

@@ -42,6 +42,7 @@ def _copies(parts):
     method=False,
     seen=True,
     tags="view_copy",
+    casts_out=False,
 )
 @composite("lift(Tensor self) -> Tensor", out=True, method=False, function=False)
 @composite(
@@ -50,6 +51,7 @@ def _copies(parts):
     method=False,
     function=False,
     tags="view_copy",
+    casts_out=False,
 )
 def detach_copy(x):
     """A copy of the elements, without history."""
@@ -94,6 +96,7 @@ def lift_fresh(x):
     method=False,
     seen=True,
     tags="view_copy",
+    casts_out=False,
 )
 def view_copy(x, dtype):
     """The memory read as another dtype, copied."""
@@ -106,6 +109,7 @@ def view_copy(x, dtype):
     method=False,
     seen=True,
     tags="view_copy",
+    casts_out=False,
 )
 def reshape_copy(x, size):
     """The elements, row by row, in another shape and in new memory."""
@@ -119,6 +123,7 @@ def reshape_copy(x, size):
     method=False,
     seen=True,
     tags="view_copy",
+    casts_out=False,
 )
 def as_strided_copy(x, size, stride, storage_offset):
     """A copy of ``as_strided``."""

@@ -47,7 +47,9 @@ def bincount(x, weights, minlength):
 
 
 @composite(
-    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    out=True,
+    casts_out=False,
 )
 def histc(x, bins, min, max):
     """How many elements are in each of ``bins`` equal parts of ``min`` to ``max``; if

@@ -12,13 +12,17 @@ def positive(x):
     return x
 
 
-@composite("isposinf(Tensor self) -> Tensor", out=True, tags="pointwise")
+@composite(
+    "isposinf(Tensor self) -> Tensor", out=True, tags="pointwise", casts_out=False
+)
 def isposinf(x):
     """Where x is plus infinity."""
     return _equals("isposinf", x, math.inf)
 
 
-@composite("isneginf(Tensor self) -> Tensor", out=True, tags="pointwise")
+@composite(
+    "isneginf(Tensor self) -> Tensor", out=True, tags="pointwise", casts_out=False
+)
 def isneginf(x):
     """Where x is minus infinity."""
     return _equals("isneginf", x, -math.inf)
@@ -46,16 +50,19 @@ def isreal(x):
     "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     out=True,
     tags="pointwise",
+    casts_out=False,
 )
 @composite(
     "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
     out=True,
     tags="pointwise",
+    casts_out=False,
 )
 @composite(
     "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     out=True,
     tags="pointwise",
+    casts_out=False,
 )
 def float_power(x, exponent):
     """``x ** exponent`` in float64, or complex128 where either is complex."""

@@ -14,6 +14,7 @@ from pellucid_compiler.composites.linalg_checks import plain
     namespace="linalg",
     out="out",
     seen=True,
+    casts_out=True,
 )
 def eig(x):
     """The eigenvalues and eigenvectors (columns of length 1) of square matrices, both
@@ -66,6 +67,7 @@ def eigh(x, UPLO):
     "linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def eigvalsh(x, UPLO):
     """The ascending eigenvalues of Hermitian matrices."""
@@ -103,6 +105,7 @@ def svd(A, full_matrices, *, driver):
     "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def svdvals(A, *, driver):
     """The singular values in descending order."""

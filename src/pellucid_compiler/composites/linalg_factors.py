@@ -39,6 +39,7 @@ def cholesky_ex(x, *, upper, check_errors):
     "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def cholesky(x, *, upper):
     """The lower triangular ``L`` with ``A = L Lᴴ``; its adjoint with ``upper``.
@@ -258,6 +259,7 @@ def reflected(x, vectors, tau, k):
     out=True,
     autocast="float32",
     seen=True,
+    casts_out=False,
 )
 def ormqr(vectors, tau, other, left, transpose):
     """``input3`` multiplied by the Q that ``geqrf`` returned as ``self`` and

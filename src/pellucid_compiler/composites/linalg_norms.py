@@ -17,12 +17,14 @@ _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 @composite(
     "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], "
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
     """The norm of matrices in two dims.
@@ -94,12 +96,14 @@ def _of_singular_values(x, ord, dims, keepdim):
     "*, ScalarType? dtype=None) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 @composite(
     "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, "
     "*, ScalarType? dtype=None) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def norm(x, ord, dim, keepdim, *, dtype):
     """A norm of vectors or, for two dims or names like "fro", of matrices.
@@ -174,6 +178,7 @@ def norm_as(x, p, *, dtype):
     out="out",
     seen=True,
     tags="reduction",
+    casts_out=False,
 )
 def norm_over(x, p, dim, keepdim):
     """The norm over ``dim``."""
@@ -186,6 +191,7 @@ def norm_over(x, p, dim, keepdim):
     out="dtype_out",
     seen=True,
     tags="reduction",
+    casts_out=False,
 )
 def norm_over_as(x, p, dim, keepdim, *, dtype):
     """The norm over ``dim``, computed in ``dtype``."""
@@ -209,6 +215,7 @@ def native_norm(x, p, dim, keepdim, dtype):
     "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     out="out",
     method=False,
+    casts_out=False,
 )
 def frobenius_norm(x, dim, keepdim):
     """The root of the sum of squares over ``dim``."""
@@ -217,7 +224,10 @@ def frobenius_norm(x, dim, keepdim):
 
 
 @composite(
-    "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", out=True, method=False
+    "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+    out=True,
+    method=False,
+    casts_out=False,
 )
 def nuclear_norm(x, keepdim):
     """The sum of a matrix's singular values."""
@@ -228,6 +238,7 @@ def nuclear_norm(x, keepdim):
     "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
     out="dim_out",
     method=False,
+    casts_out=False,
 )
 def nuclear_norm_over(x, dim, keepdim):
     """The sum of the singular values of the matrices in two dims."""
@@ -258,6 +269,7 @@ def norm_except_dim(v, pow, dim):
     out=True,
     inplace=True,
     seen=True,
+    casts_out=False,
 )
 def renorm(x, p, dim, maxnorm):
     """Slices along ``dim`` whose ``p`` norm exceeds ``maxnorm``, scaled down to it."""

@@ -87,7 +87,9 @@ def svd(x, some, compute_uv):
 
 
 @composite(
-    "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out=True
+    "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+    out=True,
+    casts_out=False,
 )
 def lu_solve(b, factors, pivots):
     """``linalg.lu_solve`` with the right-hand side first."""

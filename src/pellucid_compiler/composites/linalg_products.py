@@ -17,6 +17,7 @@ _WORTH_PARTS = 1536  # elements from which products of parts are faster than of 
     namespace="linalg",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def linalg_cross(a, b, *, dim):
     """The cross product of vectors of 3 elements along ``dim``."""
@@ -29,7 +30,11 @@ def linalg_cross(a, b, *, dim):
     return _crossed(a, b, dim)
 
 
-@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", out=True)
+@composite(
+    "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+    out=True,
+    casts_out=False,
+)
 def cross(a, b, dim):
     """The cross product of vectors along ``dim``, by default the first of size 3."""
     if dim is None:
@@ -70,6 +75,7 @@ def _crossed(a, b, dim):
     namespace="linalg",
     out=True,
     autocast="lower",
+    casts_out=False,
 )
 def vecdot(x, y, *, dim):
     """The products of vectors along ``dim``, the first conjugated."""
@@ -84,7 +90,9 @@ def vecdot(x, y, *, dim):
     return (left * y).sum(dim)
 
 
-@composite("vdot(Tensor self, Tensor other) -> Tensor", out=True, seen=True)
+@composite(
+    "vdot(Tensor self, Tensor other) -> Tensor", out=True, seen=True, casts_out=False
+)
 def vdot(a, b):
     """The product of vectors, the first conjugated."""
     return a.conj().dot(b)
@@ -137,14 +145,22 @@ def diagonal(A, *, offset, dim1, dim2):
 
 
 @composite(
-    "linalg_matmul(Tensor self, Tensor other) -> Tensor", namespace="linalg", out=True
+    "linalg_matmul(Tensor self, Tensor other) -> Tensor",
+    namespace="linalg",
+    out=True,
+    casts_out=False,
 )
 def matmul(a, b):
     """The product of vectors, matrices or batches of them."""
     return a @ b
 
 
-@composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", namespace="linalg", out=True)
+@composite(
+    "linalg_multi_dot(Tensor[] tensors) -> Tensor",
+    namespace="linalg",
+    out=True,
+    casts_out=False,
+)
 def multi_dot(tensors):
     """The product of several matrices, in the cheapest order.
 
@@ -199,7 +215,11 @@ def _chain(matrices, splits, i, j):
 
 
 @composite(
-    "chain_matmul(Tensor[] matrices) -> Tensor", out=True, variadic=True, method=False
+    "chain_matmul(Tensor[] matrices) -> Tensor",
+    out=True,
+    variadic=True,
+    method=False,
+    casts_out=False,
 )
 def chain_matmul(matrices):
     """The old name of ``linalg.multi_dot``; also accepts a single matrix."""

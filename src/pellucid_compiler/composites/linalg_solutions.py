@@ -39,8 +39,10 @@ def inv_ex(A, *, check_errors):
     return inverse
 
 
-@composite("linalg_inv(Tensor A) -> Tensor", namespace="linalg", out=True)
-@composite("inverse(Tensor self) -> Tensor", out=True)
+@composite(
+    "linalg_inv(Tensor A) -> Tensor", namespace="linalg", out=True, casts_out=False
+)
+@composite("inverse(Tensor self) -> Tensor", out=True, casts_out=False)
 def inv(A):
     """The inverse of square matrices (..., n, n); ``LinAlgError`` if singular."""
     inverse, info = api.linalg.inv_ex(A)
@@ -83,6 +85,7 @@ def solve_ex(A, B, *, left, check_errors):
     "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     namespace="linalg",
     out=True,
+    casts_out=False,
 )
 def solve(A, B, *, left):
     """X with ``A X = B``, or ``X A = B`` with ``left=False``.
@@ -101,6 +104,7 @@ def solve(A, B, *, left):
     namespace="linalg",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with ``A X = B``, or ``X A = B`` with ``left=False``, for triangular ``A``.
@@ -121,6 +125,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     namespace="linalg",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def lu_solve(LU, pivots, B, *, left, adjoint):
     """X with ``A X = B`` (``X A = B``, ``Aᴴ X = B``) for the A that was factored."""
@@ -146,6 +151,7 @@ def lu_solve(LU, pivots, B, *, left, adjoint):
     autocast="float32",
     seen=True,
     tags="dynamic_output_shape",
+    casts_out=True,
 )
 def lstsq(A, B, rcond, *, driver):
     """The X that minimises ``|A X - B|``, the squared residuals, the rank, and the
@@ -198,7 +204,9 @@ def _is_full(rank, n):
 # Determinants
 
 
-@composite("linalg_det(Tensor A) -> Tensor", namespace="linalg", out=True)
+@composite(
+    "linalg_det(Tensor A) -> Tensor", namespace="linalg", out=True, casts_out=False
+)
 @composite("det(Tensor self) -> Tensor")
 def det(A):
     """The determinants of square matrices (..., n, n)."""

@@ -116,6 +116,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
     "int reduction=Mean) -> Tensor",
     seen=True,
     autocast="float32",
+    casts_out=False,
 )
 def multi_margin_loss(x, target, p, margin, weight, reduction):
     """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, divided by
@@ -185,6 +186,7 @@ def multilabel_margin_loss_forward(x, target, reduction):
     namespace="nn",
     out=True,
     autocast="float32",
+    casts_out=False,
 )
 def multilabel_margin_loss(x, target, reduction):
     """Margins of 1 between the target classes (before the first -1) and all others."""

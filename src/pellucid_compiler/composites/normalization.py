@@ -10,9 +10,16 @@ _RUNNING = (
 )
 
 
-def _require_no_gradient(*statistics):
-    """Raises RuntimeError, as PyTorch does, for statistics that require gradients."""
-    for statistic in statistics:
+def _require_statistics(running_mean, running_var):
+    """Raises ValueError, as PyTorch does, for one statistic without the other, and
+    RuntimeError for one that requires gradients.
+    """
+    require(
+        (running_mean is None) == (running_var is None),
+        "batch_norm needs both running_mean and running_var, or neither; one is None",
+        error=ValueError,
+    )
+    for statistic in (running_mean, running_var):
         require(
             statistic is None
             or not (statistic.requires_grad and api.is_grad_enabled()),
@@ -37,21 +44,16 @@ def by_batch(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """(the result, means, biased variances); updates the running statistics."""
-    _require_no_gradient(running_mean, running_var)
+    _require_statistics(running_mean, running_var)
     output, mean, variance = api._C._pellucid._batch_norm_with_batch(
         x, weight, bias, eps
     )
-    if running_mean is None and running_var is None:
+    if running_mean is None:
         return output, mean, variance
-    with api.no_grad():
-        if running_mean is not None:
-            running_mean.lerp_(
-                _in_dtype_of(running_mean, _without_history(mean)), momentum
-            )
-        if running_var is not None:
-            count = x.numel() // max(x.shape[1], 1)
-            unbiased = _without_history(variance) * (count / max(count - 1, 1))
-            running_var.lerp_(_in_dtype_of(running_var, unbiased), momentum)
+    count = x.numel() // max(x.shape[1], 1)
+    unbiased = _without_history(variance) * (count / max(count - 1, 1))
+    _update(running_mean, _without_history(mean), momentum)
+    _update(running_var, unbiased, momentum)
     return output, mean, variance
 
 
@@ -79,7 +81,7 @@ def by_running(
     """The result by the running statistics, which are needed."""
     if running_mean is None or running_var is None:
         raise without_running()
-    _require_no_gradient(running_mean, running_var)
+    _require_statistics(running_mean, running_var)
     return api._C._pellucid._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )
@@ -232,8 +234,9 @@ def instance_norm(
     """
     if not by_input:
         return by_running(x, weight, bias, running_mean, running_var, eps)
+    _require_statistics(running_mean, running_var)
     batch, channels, *spatial = x.shape
-    if running_mean is None and running_var is None:
+    if running_mean is None:
         return api.group_norm(x, channels, weight, bias, eps)
     flat = x.reshape(1, batch * channels, *spatial)
     output, mean, variance = api._C._pellucid._batch_norm_with_batch(

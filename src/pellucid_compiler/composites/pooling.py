@@ -33,6 +33,7 @@ def _unpooled(name, x, indices, size):
     namespace="nn",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def max_unpool2d(x, indices, output_size):
     """``x`` at the ``indices`` of a max pooling, 0 elsewhere."""
@@ -45,6 +46,7 @@ def max_unpool2d(x, indices, output_size):
     namespace="nn",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def max_unpool3d(x, indices, output_size, stride, padding):
     """``x`` at the ``indices`` of a max pooling, 0 elsewhere."""

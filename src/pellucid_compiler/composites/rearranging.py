@@ -216,6 +216,7 @@ def argwhere(x):
 @composite(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
     out=True,
+    casts_out=False,
 )
 def nonzero_static(x, *, size, fill_value):
     """``nonzero`` cropped or padded to ``size`` rows."""

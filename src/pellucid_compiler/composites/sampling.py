@@ -138,6 +138,7 @@ _FEW_COMPARISONS = 2**15  # of draws with categories; to search more is faster
     "Generator? generator=None) -> Tensor",
     out=True,
     seen=True,
+    casts_out=False,
 )
 def multinomial(x, num_samples, replacement, *, generator):
     """Indices into the last dim, drawn with its elements as weights."""

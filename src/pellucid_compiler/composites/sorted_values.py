@@ -10,12 +10,14 @@ from pellucid_compiler.composites import api, composite, require
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     out=True,
     method=False,
+    casts_out=False,
 )
 @composite(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     out="Tensor_out",
     method=False,
+    casts_out=False,
 )
 def searchsorted(rows, values, *, out_int32, right, side, sorter):
     """The insertion points of values in sorted rows: before equal elements, or after
@@ -73,6 +75,7 @@ def _places(rows, values, shape, right):
     "bool right=False) -> Tensor",
     out="Tensor_out",
     method=False,
+    casts_out=False,
 )
 def bucketize(values, boundaries, *, out_int32, right):
     """The number of the bucket between sorted ``boundaries`` that holds each value."""
@@ -90,11 +93,13 @@ _ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
     f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
+    casts_out=False,
 )
 @composite(
     f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
+    casts_out=False,
 )
 def isin(elements, among, *, assume_unique, invert):
     """Which elements are among ``test_elements``."""
@@ -117,6 +122,7 @@ def isin(elements, among, *, assume_unique, invert):
     f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, {_ISIN}",
     out=True,
     method=False,
+    casts_out=False,
 )
 def is_number(elements, number, *, assume_unique, invert):
     """Which elements are the number."""

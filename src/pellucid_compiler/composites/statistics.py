@@ -47,7 +47,10 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @composite(
-    f"quantile.scalar(Tensor self, float q, {_QUANTILE}", out=True, autocast="float32"
+    f"quantile.scalar(Tensor self, float q, {_QUANTILE}",
+    out=True,
+    autocast="float32",
+    casts_out=False,
 )
 @composite(f"quantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32")
 def quantile(x, q, dim, keepdim, *, interpolation):
@@ -59,6 +62,7 @@ def quantile(x, q, dim, keepdim, *, interpolation):
     f"nanquantile.scalar(Tensor self, float q, {_QUANTILE}",
     out=True,
     autocast="float32",
+    casts_out=False,
 )
 @composite(
     f"nanquantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32"

@@ -21,6 +21,7 @@ from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.seen import declares_gradient
 from pellucid_compiler.declare.tags import Known
 from pellucid_compiler.declare.variants import (
+    casts_out,
     copy_schema,
     implied_inplace,
     implied_out,
@@ -58,6 +59,7 @@ class LateRecord(NamedTuple):
     is_variadic: bool
     gives_view: bool
     takes_parts: bool
+    casts_out: bool
     tags: str
 
     @property
@@ -78,6 +80,7 @@ class LateRecord(NamedTuple):
             is_variadic=self.is_variadic,
             gives_view=self.gives_view,
             takes_parts=self.takes_parts,
+            casts_out=self.casts_out,
             tags=self.tags,
         )
         return encode_record(row)
@@ -139,7 +142,9 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     known = Known(op.schema, op.kind, options.tags, options.core)
     forms = [parse_schema(text) for text in options.forms]
     for form in forms:
-        record = _form(form, schemas)._replace(autocast=options.autocast)
+        record = _form(form, schemas)._replace(
+            autocast=options.autocast, casts_out=casts_out(op.schema, options.casts_out)
+        )
         home = _namespace(form.name)
         record = record._replace(is_function=bool(home), is_seen=not home)
         record = record._replace(module=home or module, tags=known.tags_of(form))
@@ -186,7 +191,8 @@ def _add_gradient(
     _enter(table, _record(schema, COMPOSITE, named, **options))
     if out:
         form = implied_out(schema, out)
-        record = _record(form, OUT_OF, schema.full_name, tags=known.tags_of(form))
+        tags, casts = known.tags_of(form), casts_out(schema, None)
+        record = _record(form, OUT_OF, schema.full_name, tags=tags, casts_out=casts)
         _enter(table, record)
 
 
@@ -228,6 +234,7 @@ def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord
         "is_variadic": False,
         "gives_view": False,
         "takes_parts": False,
+        "casts_out": False,
         "tags": "",
     }
     return LateRecord(schema, body, named, **(given | options))
@@ -250,6 +257,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         "is_variadic": options.pop("variadic", False),
         "gives_view": options.pop("gives_view", False),
         "takes_parts": options.pop("takes_parts", False),
+        "casts_out": casts_out(schema, options.pop("casts_out", None)),
     }
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]

@@ -29,6 +29,9 @@ Which forms there are, under which names:
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``forms``          schemas of further overloads, in-place and ``out=`` ones too, whose
                    arguments are the declared ones by name
+``casts_out``      whether ``out=`` forms convert results to the dtypes of the tensors
+                   they write, which else must be the results'; by default those with
+                   one result
 ``aliases``        aliases of the op and of all its forms (``arccos``);
                    ``special_expit`` is a function of the namespace in its prefix
 
@@ -111,6 +114,7 @@ class Options(NamedTuple):
     out: bool | str = True
     inplace_only: bool = False
     forms: tuple[str, ...] = ()
+    casts_out: bool | None = None
     aliases: tuple[str, ...] = ()
     # Where forms are public
     method: bool = True

@@ -120,6 +120,7 @@ def require(
     message: str,
     *given: ExprLike,
     error: type[Exception] = RuntimeError,
+    on_meta: bool = True,
 ) -> None:
     """State a precondition of sizes and numbers, checked before the op runs.
 
@@ -127,7 +128,7 @@ def require(
     expected, what to do. A condition determined by the key alone is raised at once. In
     a body of elements it may be one on elements, without ``given``: it is attached to
     the body's first result, and the kernel that computes this checks it in the same
-    pass.
+    pass. Not ``on_meta``: tensors on Meta need not meet it.
     """
     holds = as_expr(condition)
     values = tuple(as_expr(e) for e in given)
@@ -139,7 +140,7 @@ def require(
     if is_loaded(holds):
         tracer().of_elements.append((holds, Check(error, message)))
         return
-    requirement = Requirement(holds, message, values, error)
+    requirement = Requirement(holds, message, values, error, on_meta)
     graph = tracer().graph
     graph.require(requirement)
     graph.respell_inputs()

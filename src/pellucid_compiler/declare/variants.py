@@ -67,6 +67,13 @@ def out_schema(op: Op) -> Schema | None:
     return implied_out(made, overload)
 
 
+def casts_out(schema: Schema, declared: bool | None) -> bool:
+    """Whether the ``out=`` forms of an op convert results to the dtypes of the tensors
+    they write: as declared, else if there is one result.
+    """
+    return len(schema.returns) == 1 if declared is None else declared
+
+
 def without_options(schema: Schema) -> Schema:
     """A factory's schema without what ``out`` determines: device and dtype."""
     arguments = [a for a in schema.arguments if a.name not in FACTORY_OPTIONS]

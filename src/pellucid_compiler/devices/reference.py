@@ -4,14 +4,13 @@
 if the device declines them, over arrays that ``view(address, dtype, sizes,
 strides)`` gives of the device's memory. It is written for reading, not for speed: the
 oracle of a device's own kernels. bfloat16 is stored as uint16 and computed as float32.
-Read next: ``ir/evaluate.py`` (one element), ``codegen/kernel.py`` (the forms).
+Read next: ``launch.py``, ``ir/evaluate.py`` (one element), ``codegen/kernel.py`` (the
+forms).
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pellucid_compiler.abi.status import (
@@ -21,7 +20,6 @@ from pellucid_compiler.abi.status import (
 )
 from pellucid_compiler.codegen.kernel import (
     Gemm,
-    Kernel,
     Map,
     Nest,
     Reduce,
@@ -33,85 +31,14 @@ from pellucid_compiler.codegen.kernel import (
     Store,
 )
 from pellucid_compiler.codegen.schedules.map import failures_of
-from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_float
+from pellucid_compiler.devices.launch import KernelFailed, Launch, array_dtype
+from pellucid_compiler.ir.dtypes import arithmetic_dtype
 from pellucid_compiler.ir.evaluate import Evaluator, convert, storage_dtype
 from pellucid_compiler.ir.expr import Check, Expr, load_index
 from pellucid_compiler.ir.primitives.loop import COMBINES, identity
 from pellucid_compiler.ir.traversal import axes_of
 
 View = Callable[[int, str, tuple[int, ...], tuple[int, ...]], Any]
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A value in a device's memory: per axis of the launch, or of a nest per dim of the
-    value, a size and a stride in bytes.
-
-    Only a backend that takes ``guards`` is given any: (first, size, steps) for each dim
-    in which a product reads the value beyond its ends. A point's index is ``first``
-    plus its place along each axis times that axis' step, and the element counts as zero
-    unless ``0 <= index < size``. The address is then that of the whole value, of
-    ``num_bytes``, and the first point is ``offset`` bytes from it.
-    """
-
-    address: int
-    dtype: str
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int = 0
-    num_bytes: int = 0
-    guards: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A kernel with its whole nest: what a device is asked to run.
-
-    The first ``stored`` axes of ``extents`` number the results; a reduction, a row's
-    passes, a scan or a product's sum runs over the others. ``operands``: the outputs,
-    then the inputs. ``params`` fill 64 bits each. An output that rows add to (RowAdd)
-    is given whole, a sum per column for each of its groups of neighbouring rows, and
-    holds zeros.
-    """
-
-    op: str
-    kernel: Kernel
-    device: int
-    extents: tuple[int, ...]
-    stored: int
-    operands: tuple[Operand, ...]
-    params: tuple[int, ...]
-    stream: int = 0
-
-    @property
-    def form(self) -> str:
-        """ "map", "reduce", "rows", "scan", "nest", "gemm" or "block"."""
-        return type(self.kernel.form).__name__.lower()
-
-    @property
-    def numbers(self) -> list[int | float]:
-        """The parameters as numbers."""
-        return [
-            struct.unpack("<d", struct.pack("<Q", bits))[0]
-            if is_float(dtype)
-            else struct.unpack("<q", struct.pack("<Q", bits))[0]
-            for bits, dtype in zip(self.params, self.kernel.params, strict=False)
-        ]
-
-
-def array_dtype(dtype: str) -> str:
-    """The NumPy dtype of an array over memory of ``dtype``; NotImplementedError where
-    NumPy has none.
-    """
-    import numpy
-
-    if dtype == "bfloat16":
-        return "uint16"
-    try:
-        numpy.dtype(dtype)
-    except TypeError:
-        raise NotImplementedError(f"NumPy has no arrays of {dtype}") from None
-    return dtype
 
 
 def accepts(launch: Launch) -> bool:
@@ -151,14 +78,6 @@ def _element(place: tuple[int, ...], extents: tuple[int, ...]) -> int:
     for extent, at in zip(extents, (0,) * missing + place, strict=False):
         element = element * extent + at
     return element
-
-
-class KernelFailed(Exception):
-    """A kernel's status that is not 0: the runtime turns it into the op's error."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"the kernel failed with status {status:#x}")
-        self.status = status
 
 
 class _Located(Evaluator):

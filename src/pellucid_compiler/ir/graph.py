@@ -70,13 +70,16 @@ class Node:
 class Requirement(NamedTuple):
     """A precondition of sizes and numbers, checked before the Graph runs.
 
-    ``message`` is a format string for the values of ``given``.
+    ``message`` is a format string for the values of ``given``. Not ``on_meta``: it
+    says which elements exist, so that tensors on Meta, which have none, need not meet
+    it.
     """
 
     condition: Expr
     message: str
     given: tuple[Expr, ...]
     error: type[Exception]
+    on_meta: bool = True
 
 
 class Graph:

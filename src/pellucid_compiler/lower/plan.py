@@ -116,7 +116,8 @@ def _show_instruction(
     if name == "require":
         message = messages[i.b]
         text = "".join(p if isinstance(p, str) else f"{{r{p}}}" for p in message.parts)
-        return f"require r{i.a}, {message.error}({text!r})"
+        where = " unless on Meta" if i.value else ""
+        return f"require r{i.a}, {message.error}({text!r}){where}"
     if name == "const":
         return f"r{number} = {i.value}"
     if name == "size":

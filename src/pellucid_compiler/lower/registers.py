@@ -100,13 +100,20 @@ class RegisterBuilder:
         return self._registers[e]
 
     def require(
-        self, condition: Expr, error: str, parts: tuple[str | Expr, ...]
+        self,
+        condition: Expr,
+        error: str,
+        parts: tuple[str | Expr, ...],
+        on_meta: bool = True,
     ) -> None:
-        """Make the plan fail with this message unless ``condition`` holds."""
+        """Make the plan fail with this message unless ``condition`` holds; for Meta
+        tensors, only if ``on_meta``.
+        """
         resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
         self.messages.append(Message(error, resolved))
         number = len(self.messages) - 1
-        self._append("require", self._truth(condition), number)
+        exempt = None if on_meta else True
+        self._append("require", self._truth(condition), number, value=exempt)
 
     def check(self, requirement: Requirement) -> None:
         """Like ``require``, with the values that the message names."""
@@ -119,7 +126,7 @@ class RegisterBuilder:
                 chosen = requirement.given[int(field)] if field else next(given)
                 parts.append(chosen)
         error = requirement.error.__name__
-        self.require(requirement.condition, error, tuple(parts))
+        self.require(requirement.condition, error, tuple(parts), requirement.on_meta)
 
     def guard(self, condition: Expr, expected: bool) -> None:
         """Restrict the plan to calls in which ``condition`` is ``expected``."""
@@ -152,6 +159,8 @@ class RegisterBuilder:
             return self._emit_sym(e)
         if e.op == "with_partials":
             return self.of(e.args[0])
+        if _is_truth_of_complex(e):
+            return self.of(ComplexParts().expand(e))
         if e.op == "cast":
             return self._emit_cast(e)
         registers = [self.of(a) for a in e.args]
@@ -216,7 +225,17 @@ def _zero(e: Expr) -> int | float:
 
 def _computed_from(e: Expr) -> tuple[Expr, ...]:
     """The operands that the register of ``e`` is computed from."""
+    if _is_truth_of_complex(e):
+        return ()
     return e.args[:1] if e.op == "with_partials" else e.args
+
+
+def _is_truth_of_complex(e: Expr) -> bool:
+    """Whether ``e`` is the truth of a complex number of the call."""
+    if e.op != "cast" or e.dtype != "bool":
+        return False
+    (number,) = e.args
+    return number.op == "sym" and is_complex(number.dtype)
 
 
 def fits_registers(e: Expr) -> bool:
@@ -239,7 +258,7 @@ def _fits(e: Expr) -> bool:
     """Whether the op of ``e`` is an instruction, or needs none."""
     if e.op in ("const", "sym"):
         return not is_complex(e.dtype)
-    if e.op in ("with_partials", "select"):
+    if e.op in ("with_partials", "select") or _is_truth_of_complex(e):
         return True
     if e.op == "cast":
         return e.dtype in _WIDE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pellucid.devices import Backend
 
 if TYPE_CHECKING:
-    from pellucid_compiler.devices.reference import Launch
+    from pellucid_compiler.devices.launch import Launch
 
 MARK = bytes(range(0xC0, 0x100))
 POISON = b"\xff"
