@@ -95,8 +95,12 @@ _FILLED = {"inplace_only": True, "function": False, "rare": True}
 )
 def fill_uniform(x, low, high, last, generator, words):
     """Uniform numbers from ``low`` to ``last``, the greatest below ``high`` that the
-    dtype has."""
-    drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
+    dtype has. They have as many bits as the dtype, so that none rounds up to 1."""
+    if digits := {"float16": 11, "bfloat16": 8}.get(x.dtype):
+        bits = bitand(*words, const((1 << digits) - 1, "int32"))
+        drawn = cast(bits, "float32") * const(2.0**-digits, "float32")
+    else:
+        drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
     low, high, last = (cast(number, x.dtype) for number in (low, high, last))
     return minimum(low + cast(drawn, x.dtype) * (high - low), last)
 
@@ -128,7 +132,13 @@ def fill_integers(x, low_high, low_low, count_high, count_low, generator, words)
     """
     low, count = _joined(low_high, low_low), _joined(count_high, count_low)
     drawn, lowest = wide_word(*words), const(-(1 << 63), "int64")
-    few = bitand(drawn, const((1 << 63) - 1, "int64")) % maximum(count, 1)
+    # Division is signed: of the upper 63 bits; their remainder is then doubled modulo
+    # the divisor, and the last bit is added.
+    divisor = maximum(count, 1)
+    upper = bitand(shift_right(drawn, 1), const((1 << 63) - 1, "int64")) % divisor
+    rest, last = divisor - upper, bitand(drawn, const(1, "int64"))
+    doubled = where(upper >= rest, upper - rest, upper + upper) + last
+    few = where(doubled >= divisor, doubled - divisor, doubled)
     is_beyond = bitxor(drawn, lowest) >= bitxor(count, lowest)
     many = where(is_beyond & (count != 0), drawn - count, drawn)
     return cast(low + where(count > 0, few, many), x.dtype)
