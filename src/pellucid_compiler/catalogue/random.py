@@ -95,12 +95,8 @@ _FILLED = {"inplace_only": True, "function": False, "rare": True}
 )
 def fill_uniform(x, low, high, last, generator, words):
     """Uniform numbers from ``low`` to ``last``, the greatest below ``high`` that the
-    dtype has. They have as many bits as the dtype, so that none rounds up to 1."""
-    if digits := {"float16": 11, "bfloat16": 8}.get(x.dtype):
-        bits = bitand(*words, const((1 << digits) - 1, "int32"))
-        drawn = cast(bits, "float32") * const(2.0**-digits, "float32")
-    else:
-        drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
+    dtype has."""
+    drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
     low, high, last = (cast(number, x.dtype) for number in (low, high, last))
     return minimum(low + cast(drawn, x.dtype) * (high - low), last)
 
