@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/captured_draws.h"
 #include "core/error.h"
 
 namespace pellucid {
@@ -14,10 +15,21 @@ constexpr int kRounds = 10;
 uint32_t high_half(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
 uint32_t low_half(uint64_t word) { return static_cast<uint32_t>(word); }
 
+// Set in the offset of a state that a capture's draws reached, which counts from where a replay begins.
+constexpr uint64_t kOfCapture = PhiloxGenerator::kMostWords;
+
 void require_offset(uint64_t offset) {
-  if (offset % PhiloxGenerator::kBlock)
-    raise(ErrorKind::Runtime, "the offset of a generator is a multiple of %llu, not %llu",
+  if (offset % PhiloxGenerator::kBlock || offset >= PhiloxGenerator::kMostWords)
+    raise(ErrorKind::Runtime, "the offset of a generator is a multiple of %llu below 2**63, not %llu",
           static_cast<unsigned long long>(PhiloxGenerator::kBlock), static_cast<unsigned long long>(offset));
+}
+
+void require_no_capture(Device device, const char* function) {
+  if (is_capturing(device))
+    raise(ErrorKind::Runtime,
+          "%s() has no effect on replays of the graph that is being captured, which draw from where the generator is "
+          "when they begin; call it before the capture or between replays",
+          function);
 }
 
 }  // namespace
@@ -52,11 +64,13 @@ void PhiloxGenerator::share_state(const PhiloxGenerator& other) {
 
 PhiloxGenerator::Position PhiloxGenerator::position() const {
   const Ref<State> state = shared_state();
+  const auto captured = take_captured(state, device, 0);
   const std::lock_guard lock(state->mutex);
-  return state->position;
+  return {state->position.seed, captured ? captured->words : state->position.offset};
 }
 
 void PhiloxGenerator::manual_seed(uint64_t seed) {
+  require_no_capture(device, "manual_seed");
   const Ref<State> state = shared_state();
   const std::lock_guard lock(state->mutex);
   state->position = {seed, 0};
@@ -65,6 +79,7 @@ void PhiloxGenerator::manual_seed(uint64_t seed) {
 void PhiloxGenerator::set_offset(uint64_t offset) {
   require_offset(offset);
   const Ref<State> state = shared_state();
+  if (set_captured(state, device, offset)) return;
   const std::lock_guard lock(state->mutex);
   state->position.offset = offset;
 }
@@ -72,12 +87,16 @@ void PhiloxGenerator::set_offset(uint64_t offset) {
 PhiloxGenerator::Position PhiloxGenerator::take_from(State& state, uint64_t words) {
   const std::lock_guard lock(state.mutex);
   const Position start = state.position;
+  if (words >= kMostWords - start.offset)
+    raise(ErrorKind::Runtime, "a generator at the offset %llu has no %llu words left; seed it again",
+          static_cast<unsigned long long>(start.offset), static_cast<unsigned long long>(words));
   state.position.offset += words;
   return start;
 }
 
 void PhiloxGenerator::get_state(std::span<uint8_t> bytes) const {
-  const Position now = position();
+  Position now = position();
+  if (is_capturing(device)) now.offset |= kOfCapture;
   std::memcpy(bytes.data(), &now, kStateBytes);
 }
 
@@ -89,13 +108,23 @@ void PhiloxGenerator::set_state(std::span<const uint8_t> bytes) {
           kStateBytes, bytes.size());
   Position given;
   std::memcpy(&given, bytes.data(), kStateBytes);
+  const bool is_captured = is_capturing(device), is_of_capture = given.offset & kOfCapture;
+  if (is_captured != is_of_capture)
+    raise(ErrorKind::Runtime,
+          is_captured
+              ? "set_state() in a capture of a graph needs a state that get_state() returned in a capture; this "
+                "one is from outside, where replays do not begin. Set it before the capture"
+              : "set_state(): this state is from a capture of a graph, and only sets draws in a capture");
+  given.offset &= ~kOfCapture;
   require_offset(given.offset);
   const Ref<State> state = shared_state();
+  if (set_captured(state, device, given.offset)) return;
   const std::lock_guard lock(state->mutex);
   state->position = given;
 }
 
 Ref<Generator> PhiloxGenerator::clone() const {
+  require_no_capture(device, "clone_state");
   const Position now = position();
   auto* const copy = new PhiloxGenerator(device, now.seed);
   copy->set_offset(now.offset);

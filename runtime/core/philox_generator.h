@@ -19,6 +19,8 @@ using PhiloxBlock = std::array<uint32_t, 4>;
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3, 2011.
 PhiloxBlock philox(uint64_t key, uint64_t counter_low, uint64_t counter_high);
 
+// While the current stream of its device is being captured, a generator's position and its state are those of the
+// capture (captured_draws.h), and it cannot be seeded.
 class PhiloxGenerator final : public Generator {
  public:
   static constexpr size_t kStateBytes = 16;  // PyTorch's: seed and offset
@@ -26,6 +28,7 @@ class PhiloxGenerator final : public Generator {
   struct Position {
     uint64_t seed, offset;
   };
+  static constexpr uint64_t kMostWords = uint64_t{1} << 63;  // of a subsequence
   // May be shared by several generators, as graphs and `graphsafe_set_state` do.
   struct State : RefCounted {
     std::mutex mutex;
@@ -42,7 +45,7 @@ class PhiloxGenerator final : public Generator {
   Ref<Generator> clone() const override;
 
   Position position() const;
-  void set_offset(uint64_t offset);  // raises unless it is a multiple of kBlock
+  void set_offset(uint64_t offset);  // raises unless it is a multiple of kBlock below kMostWords
   Ref<State> shared_state() const;
   void share_state(const PhiloxGenerator& other);
   // Where a draw begins that takes `words` of each subsequence; a multiple of kBlock.

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <climits>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "core/call_op.h"
 #include "core/device_pool.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/named_ops.h"
 #include "core/owned_results.h"
+#include "core/thread_state.h"
 #include "cuda/convolution_ops.h"
 #include "cuda/cuda_device.h"
 #include "cuda/library.h"
@@ -64,6 +68,15 @@ bool put_sizes(std::span<const int64_t> given, int* sizes) {
     sizes[next++] = static_cast<int>(given[d]);
   }
   return true;
+}
+
+// Adds a bias of as many numbers as the tensor has channels.
+void add_by_kernel(TensorImpl& tensor, TensorImpl& bias) {
+  std::vector<int64_t> sizes(static_cast<size_t>(tensor.ndim), 1), strides(sizes.size(), 1);
+  sizes[1] = tensor.sizes[1];
+  const Tensor each = make_view(bias, sizes, strides, bias.offset, true);
+  const ExcludeKeys below(KeySet::from_bits(~uint64_t{0}) - kBackends);
+  call_op(NamedOp::AddInPlace, {Value::of(&tensor), Value::of(each.get())});
 }
 
 int64_t at(std::span<const int64_t> list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
@@ -129,6 +142,7 @@ struct Convolutions::Work {
   static std::optional<Work> of(const Read& given, Computed computed) {
     const std::vector<int64_t> output = given.output_sizes();
     if (given.gradient() && !std::ranges::equal(given.gradient()->shape(), output)) return std::nullopt;
+    if (given.bias() && (output.size() < 2 || given.bias()->numel != output[1])) return std::nullopt;
     const std::span<const int64_t> input = given.input.shape(), weight = given.weight.shape();
     const auto image_sizes = given.transposed ? std::span<const int64_t>(output) : input;
     const auto result_sizes = given.transposed ? input : std::span<const int64_t>(output);
@@ -145,18 +159,16 @@ struct Convolutions::Work {
     return work;
   }
 
-  std::vector<int> key(bool is_deterministic, bool is_timed) const {
-    std::vector<int> key{static_cast<int>(facts.computed),
-                         static_cast<int>(facts.dtype),
-                         facts.channels_last,
-                         facts.allows_tf32,
-                         facts.spatial,
-                         facts.groups,
-                         is_deterministic,
-                         is_timed};
-    for (const int* sizes : {facts.image, facts.filter, facts.result}) key.insert(key.end(), sizes, sizes + 5);
-    for (const int* numbers : {facts.padding, facts.stride, facts.dilation})
-      key.insert(key.end(), numbers, numbers + ConvolutionFacts::kMaxSpatial);
+  ProblemKey key(bool is_deterministic, bool is_timed) const {
+    ProblemKey key;
+    for (const int number : {static_cast<int>(facts.computed), static_cast<int>(facts.dtype), int{facts.channels_last},
+                             int{facts.allows_tf32}, facts.spatial, facts.groups, int{is_deterministic}, int{is_timed}})
+      key.add(number);
+    const auto add_all = [&](const auto& numbers) {
+      for (const int number : numbers) key.add(number);
+    };
+    add_all(facts.image), add_all(facts.filter), add_all(facts.result);
+    add_all(facts.padding), add_all(facts.stride), add_all(facts.dilation);
     return key;
   }
 
@@ -260,67 +272,78 @@ bool Convolutions::run_gradients(OpCall& call, const Read& given) {
 Tensor Convolutions::compute(const Read& given, Computed computed, const Own& own) {
   std::optional<Work> work = Work::of(given, computed);
   if (!work) return {};
-  for (const ConvolutionAlgorithm& algorithm : algorithms_for(*work, own))
-    if (attempt(*work, algorithm)) return std::move(work->computed());
+  const std::shared_ptr<const Algorithms> algorithms = algorithms_for(*work, own);
+  for (const ConvolutionAlgorithm& algorithm : *algorithms)
+    if (attempt(*work, algorithm) == Attempt::Done) return std::move(work->computed());
   return {};
 }
 
-Convolutions::Algorithms Convolutions::algorithms_for(Work& work, const Own& own) {
+std::shared_ptr<const Convolutions::Algorithms> Convolutions::algorithms_for(Work& work, const Own& own) {
   const bool is_deterministic = cudnn_settings.is_deterministic.load(std::memory_order_relaxed) ||
                                 must_be_deterministic.load(std::memory_order_relaxed);
   // A capture runs nothing that could be timed.
   const bool is_timed = cudnn_settings.times_candidates.load(std::memory_order_relaxed) &&
                         !gpus_.pool->capture_of(device_, current_stream(device_));
-  std::vector<int> key = work.key(is_deterministic, is_timed);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = problems_.find(key); known != problems_.end()) return known->second;
-  }
-  Algorithms candidates = cudnn_.algorithms(work.facts);
-  std::erase_if(candidates, [&](const auto& one) { return is_deterministic && !one.is_deterministic; });
-  if (is_timed) keep_fastest(candidates, work, own);
-  const std::lock_guard lock(mutex_);
-  return problems_.try_emplace(std::move(key), std::move(candidates)).first->second;
+  const auto problem = problems_.add(work.key(is_deterministic, is_timed));
+  if (auto known = problem->load()) return known;
+  auto candidates = std::make_shared<Algorithms>(cudnn_.algorithms(work.facts));
+  std::erase_if(*candidates, [&](const auto& one) { return is_deterministic && !one.is_deterministic; });
+  if (!is_timed || keep_fastest(*candidates, work, own)) problem->store(candidates);
+  return candidates;
 }
 
-// Those that are faster than the plan, the fastest first.
-void Convolutions::keep_fastest(Algorithms& candidates, Work& work, const Own& own) {
+// Those that are faster than the plan, the fastest first. False: there was no memory to time some of them.
+bool Convolutions::keep_fastest(Algorithms& candidates, Work& work, const Own& own) {
   const auto most = static_cast<size_t>(cudnn_settings.most_candidates.load(std::memory_order_relaxed));
   if (most && candidates.size() > most) candidates.resize(most);
+  bool is_complete = true;
   std::vector<std::pair<double, ConvolutionAlgorithm>> timed;
-  for (const ConvolutionAlgorithm& one : candidates)
-    if (attempt(work, one)) timed.emplace_back(milliseconds([&] { attempt(work, one); }), one);
-  own();
-  const double limit = milliseconds(own);
+  for (const ConvolutionAlgorithm& one : candidates) try {
+      const Attempt first = attempt(work, one);
+      is_complete &= first != Attempt::NoMemory;
+      if (first == Attempt::Done) timed.emplace_back(milliseconds([&] { attempt(work, one); }), one);
+    } catch (const ConvolutionError&) {}  // no candidate
+  double limit = std::numeric_limits<double>::infinity();
+  try {
+    own();
+    limit = milliseconds(own);
+  } catch (const DeviceMemoryError&) { is_complete = false; }
   std::ranges::stable_sort(timed, {}, [](const auto& one) { return one.first; });
   candidates.clear();
   for (const auto& [time, one] : timed)
     if (time <= limit) candidates.push_back(one);
+  return is_complete;
 }
 
-bool Convolutions::attempt(Work& work, const ConvolutionAlgorithm& algorithm) {
+Convolutions::Attempt Convolutions::attempt(Work& work, const ConvolutionAlgorithm& algorithm) {
   Tensor workspace;
   const auto nbytes = static_cast<int64_t>(algorithm.workspace);
   try {
     if (nbytes) workspace = empty({&nbytes, 1}, DType::UInt8, device_);
-  } catch (const DeviceMemoryError&) { return false; }
+  } catch (const DeviceMemoryError&) { return Attempt::NoMemory; }
   const Handle stream = stream_handle(device_.index, current_stream(device_));
   const ConvolutionTensors tensors{work.image->address(), work.filter->address(), work.result->address()};
-  if (!cudnn_.run(work.facts, algorithm, tensors, workspace ? workspace->address() : 0, stream)) return false;
-  if (work.bias) cudnn_.add_bias(work.facts, work.bias->address(), work.computed()->address(), stream);
-  return true;
+  if (!cudnn_.run(work.facts, algorithm, tensors, workspace ? workspace->address() : 0, stream))
+    return Attempt::NotSupported;
+  Tensor& computed = work.computed();
+  if (work.bias && !cudnn_.add_bias(work.facts, work.bias->address(), computed->address(), stream))
+    add_by_kernel(*computed, *work.bias);
+  return Attempt::Done;
 }
 
 // The time that the GPU takes for what `run` queues on the current stream.
 double Convolutions::milliseconds(const Own& run) {
-  const int64_t stream = current_stream(device_);
-  const uint64_t first = gpus_.record_timed(device_, stream);
+  struct Event {
+    Backend& gpus;
+    const Device device;
+    const uint64_t number = gpus.record_timed(device, current_stream(device));
+    ~Event() { gpus.drop_event(device, number); }
+  };
+  const Event first{gpus_, device_};
   run();
-  const uint64_t last = gpus_.record_timed(device_, stream);
-  gpus_.finish(device_, last);
-  const double found = gpus_.elapsed(device_, first, last);
-  for (const uint64_t event : {first, last}) gpus_.drop_event(device_, event);
-  return found;
+  const Event last{gpus_, device_};
+  gpus_.finish(device_, last.number);
+  return gpus_.elapsed(device_, first.number, last.number);
 }
 
 }  // namespace pellucid::cuda

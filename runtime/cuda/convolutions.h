@@ -1,19 +1,19 @@
 // Convolutions and their gradients by cuDNN, where its library is installed.
 //
 // A call of an op is taken whole, before its plan runs: what is computed, with its geometry, names a problem, and what
-// the library offered for a problem is remembered. What it does not take (integers, unequal paddings, sizes of 2**31,
+// the library offered for the latest problems is cached. What it does not take (integers, unequal paddings, sizes of 2**31,
 // what it says that it does not support, a workspace for which there is no memory) runs by the op's plan, as everything
 // does without the library. With the library, gradients are computed by `convolution_backward` (convolution_ops.h).
 #pragma once
 
 #include <atomic>
 #include <functional>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/backend.h"
+#include "core/bounded_cache.h"
 #include "core/op_record.h"
 #include "cuda/cudnn.h"
 
@@ -26,6 +26,21 @@ struct CudnnSettings {
 };
 inline CudnnSettings cudnn_settings;
 
+// What names a problem in a BoundedCache.
+class ProblemKey {
+ public:
+  void add(int number) {
+    words_.push_back(static_cast<uint64_t>(number));
+    hash_ = (hash_ ^ words_.back()) * 0x9E3779B97F4A7C15;
+  }
+  uint64_t hash() const { return hash_ ^ hash_ >> 29; }
+  const std::vector<uint64_t>& words() const { return words_; }
+
+ private:
+  std::vector<uint64_t> words_;
+  uint64_t hash_ = 0;
+};
+
 // The convolutions of one GPU.
 class Convolutions {
  public:
@@ -36,15 +51,16 @@ class Convolutions {
   bool run(OpCall& call);
 
  private:
-  struct Work;  // a problem with its tensors
-  struct Read;  // a call's arguments
-  using Algorithms = std::vector<ConvolutionAlgorithm>;
+  struct Work;                                           // a problem with its tensors
+  struct Read;                                           // a call's arguments
+  using Algorithms = std::vector<ConvolutionAlgorithm>;  // those to try, in turn; none: by the plan
+  enum class Attempt { Done, NotSupported, NoMemory };
   using Own = std::function<void()>;  // the same by the op's plan
 
   Tensor compute(const Read& given, Computed computed, const Own& own);
-  Algorithms algorithms_for(Work& work, const Own& own);
-  void keep_fastest(Algorithms& candidates, Work& work, const Own& own);
-  bool attempt(Work& work, const ConvolutionAlgorithm& algorithm);
+  std::shared_ptr<const Algorithms> algorithms_for(Work& work, const Own& own);
+  bool keep_fastest(Algorithms& candidates, Work& work, const Own& own);
+  Attempt attempt(Work& work, const ConvolutionAlgorithm& algorithm);
   double milliseconds(const Own& run);
   bool run_forward(OpCall& call, const Read& given);
   bool run_gradients(OpCall& call, const Read& given);
@@ -52,8 +68,8 @@ class Convolutions {
   Cudnn cudnn_;
   Backend& gpus_;
   const Device device_;
-  std::mutex mutex_;                                 // of the table
-  std::map<std::vector<int>, Algorithms> problems_;  // those to try, in turn; none: by the plan
+  static constexpr std::atomic<size_t> kMostProblems{1024};
+  BoundedCache<ProblemKey, std::atomic<std::shared_ptr<const Algorithms>>> problems_{kMostProblems};
 };
 
 }  // namespace pellucid::cuda

@@ -73,7 +73,7 @@ struct StreamsInTurn {
 // An optional library on a GPU, looked for when it is first needed.
 template <class Library>
 struct Optional {
-  std::unique_ptr<Library> library;  // null: it is not installed
+  std::unique_ptr<Library> library;  // null: it is not installed, or does not work
   std::atomic<bool> is_known{false};
 };
 
@@ -421,14 +421,21 @@ StatusRing& Gpus::statuses_of(Device device) {
   return *own.statuses.load(std::memory_order_relaxed);
 }
 
-// Null: the library is not installed.
+// Null: the library is not installed, or does not work on this GPU.
 template <class Library, class Make>
 Library* Gpus::find_optional(Optional<Library>& place, const char* name, Make&& make) {
   if (!place.is_known.load(std::memory_order_acquire)) {
     const std::string path = source->find_library(name);  // takes the interpreter's lock: before `mutex`
-    const std::lock_guard lock(mutex);
-    if (!path.empty() && !place.library) place.library = make(path);
-    place.is_known.store(true, std::memory_order_release);
+    std::string why_not;
+    {
+      const std::lock_guard lock(mutex);
+      if (place.is_known.load(std::memory_order_relaxed)) return place.library.get();
+      try {
+        if (!path.empty()) place.library = make(path);
+      } catch (const UnusableLibrary& error) { why_not = error.what(); }
+      place.is_known.store(true, std::memory_order_release);
+    }
+    if (!why_not.empty()) warn("%s; the project's kernels run in its place from now on", why_not.c_str());
   }
   return place.library.get();
 }

@@ -1,6 +1,8 @@
 #include "cuda/cudnn.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "core/error.h"
 #include "cuda/library.h"
@@ -22,7 +24,9 @@ constexpr int kMostAlgorithms = 16;                   // of each kind: the libra
 constexpr int kNchw = 0, kNhwc = 1;                   // cudnnTensorFormat_t
 constexpr int kCorrelation = 1;                       // cudnnConvolutionMode_t
 constexpr int kDefault = 0, kMatrices = 1, kFma = 3;  // cudnnMathType_t; the first allows tf32
-constexpr int kNotSupported = 9, kNotSupportedFirst = 3000, kNotSupportedLast = 3999;  // of versions 8 and 9
+// cudnnStatus_t of version 8, and the numbers of version 9.
+constexpr int kBadParameter = 3, kArchMismatch = 6, kNotSupported = 9;
+constexpr int kNotSupportedFirst = 3000, kNotSupportedLast = 3999;
 
 }  // namespace
 
@@ -66,15 +70,19 @@ struct CudnnFunctions {
 
   const OfKind& of(Computed computed) const { return kinds[static_cast<int>(computed)]; }
 
+  std::string failure(int status, const char* function) const {
+    return std::string("cuDNN error: ") + function + " returned " + std::to_string(status) + ", " + error_text(status);
+  }
   void check(int status, const char* function) const {
-    if (status) raise(ErrorKind::Runtime, "cuDNN error: %s returned %d, %s", function, status, error_text(status));
+    if (status) throw Error(ErrorKind::Runtime, failure(status, function));
   }
 };
 
 namespace {
 
 bool is_not_supported(int status) {
-  return status == kNotSupported || (status >= kNotSupportedFirst && status <= kNotSupportedLast);
+  return status == kNotSupported || status == kArchMismatch ||
+         (status >= kNotSupportedFirst && status <= kNotSupportedLast);
 }
 
 // cudnnDataType_t
@@ -193,7 +201,8 @@ void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 }  // namespace
 
 Cudnn::Cudnn(const std::string& library) : functions_(load(library)) {
-  functions_->check(functions_->create(&handle_), "cudnnCreate");
+  if (const int status = functions_->create(&handle_))
+    throw UnusableLibrary(functions_->failure(status, "cudnnCreate"));
 }
 
 Cudnn::~Cudnn() = default;
@@ -208,7 +217,7 @@ std::vector<ConvolutionAlgorithm> Cudnn::algorithms(const ConvolutionFacts& fact
   int count = 0;
   const int status = kind.find(handle_, made.first(), made.second(), made.convolution(), made.computed(),
                                kMostAlgorithms, &count, expected);
-  if (is_not_supported(status)) return {};
+  if (is_not_supported(status) || status == kBadParameter) return {};  // version 8's answer to some memory orders
   library.check(status, "cudnnGetConvolution...Algorithm_v7");
   std::vector<ConvolutionAlgorithm> found;
   for (const Expected& one : std::span(expected, static_cast<size_t>(count))) {
@@ -239,20 +248,22 @@ bool Cudnn::run(const ConvolutionFacts& facts, const ConvolutionAlgorithm& algor
                               pointer(second), made.convolution(), algorithm.number, pointer(workspace),
                               algorithm.workspace, zero.of(facts.dtype), made.computed(), pointer(computed));
   if (is_not_supported(status)) return false;
-  library.check(status, "cudnnConvolution...");
+  if (status) throw ConvolutionError(library.failure(status, "cudnnConvolution..."));
   return true;
 }
 
-void Cudnn::add_bias(const ConvolutionFacts& facts, uint64_t bias, uint64_t tensor, Handle stream) {
+bool Cudnn::add_bias(const ConvolutionFacts& facts, uint64_t bias, uint64_t tensor, Handle stream) {
   const CudnnFunctions& library = *functions_;
   const Descriptors made(library, facts, wanted_math(facts));
   const Owned own = made.bias();
   const Factor one(1);
   const std::lock_guard lock(mutex_);
   library.check(library.set_stream(handle_, stream), "cudnnSetStream");
-  library.check(library.add(handle_, one.of(facts.dtype), own.get(), pointer(bias), one.of(facts.dtype),
-                            made.computed(), pointer(tensor)),
-                "cudnnAddTensor");
+  const int status = library.add(handle_, one.of(facts.dtype), own.get(), pointer(bias), one.of(facts.dtype),
+                                 made.computed(), pointer(tensor));
+  if (is_not_supported(status)) return false;
+  library.check(status, "cudnnAddTensor");
+  return true;
 }
 
 int64_t cudnn_version(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/error.h"
 #include "cuda/driver.h"
 
 namespace pellucid::cuda {
@@ -47,20 +48,28 @@ struct ConvolutionTensors {
   uint64_t image, filter, result;
 };
 
+// A convolution that the library took failed.
+class ConvolutionError : public Error {
+ public:
+  explicit ConvolutionError(const std::string& message) : Error(ErrorKind::Runtime, message) {}
+};
+
 class Cudnn {
  public:
-  explicit Cudnn(const std::string& library);  // of the current context; raises a Runtime error if it cannot be loaded
+  // Of the current context. Raises a Runtime error if the library cannot be loaded, UnusableLibrary if it has no handle.
+  explicit Cudnn(const std::string& library);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
   // The algorithms that take the convolution, those first that the library expects to be fastest. May be empty.
   std::vector<ConvolutionAlgorithm> algorithms(const ConvolutionFacts& facts);
-  // False: the library does not support it after all.
+  // False: the library does not support it after all. Raises ConvolutionError.
   bool run(const ConvolutionFacts& facts, const ConvolutionAlgorithm& algorithm, const ConvolutionTensors& tensors,
            uint64_t workspace, Handle stream);
   // Adds a bias of as many numbers as the tensor has channels. `computed` of the facts is Result or Image.
-  void add_bias(const ConvolutionFacts& facts, uint64_t bias, uint64_t tensor, Handle stream);
+  // False: the library does not support it.
+  bool add_bias(const ConvolutionFacts& facts, uint64_t bias, uint64_t tensor, Handle stream);
 
  private:
   const std::unique_ptr<const CudnnFunctions> functions_;

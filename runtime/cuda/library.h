@@ -13,6 +13,12 @@ namespace pellucid::cuda {
 // Set by use_deterministic_algorithms: libraries may only do what gives the same bits in every run.
 inline std::atomic<bool> must_be_deterministic{false};
 
+// An installed library that does not work on a GPU, for which the program runs as without it.
+class UnusableLibrary : public Error {
+ public:
+  explicit UnusableLibrary(const std::string& message) : Error(ErrorKind::Runtime, message) {}
+};
+
 // A library that stays loaded; `what` names it in the Runtime error that is raised if it cannot be.
 inline void* open_library(const char* what, const std::string& path) {
   void* const loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -100,7 +100,8 @@ Products::Products(const std::string& library)
 #undef PELLUCID_LOAD
         return functions;
       }()) {
-  check(functions_->create(&handle_), "cublasLtCreate");
+  if (const int status = functions_->create(&handle_))
+    throw UnusableLibrary("cuBLASLt error: cublasLtCreate returned " + std::to_string(status));
 }
 
 Products::~Products() = default;

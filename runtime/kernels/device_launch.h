@@ -19,7 +19,8 @@ struct Guard {
 };
 
 // A value in the device's memory: a size and a byte stride per axis of the launch, or for a nest per dim of the value.
-// With guards, of which a launch has at most kMaxGuards, the address is that of the whole value, of `num_bytes`, and the first point is `offset` bytes from it.
+// With guards, of which a launch has at most kMaxGuards, the address is that of the whole value, of `num_bytes`, and
+// the first point is `offset` bytes from it.
 struct LaunchOperand {
   uint64_t address;
   DType dtype;

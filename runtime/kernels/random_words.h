@@ -1,4 +1,4 @@
-// RandomWords: the words that an elementwise random call draws, and what graphs of devices do to draws.
+// RandomWords: the words that an elementwise random call draws.
 #pragma once
 
 #include "core/generator.h"
@@ -26,11 +26,5 @@ class RandomWords {
   Tensor words_;
   int64_t strides_[kMaxDims];
 };
-
-// A draw by a kernel that is captured reads where its stream begins from memory of the graph's own. A replay writes
-// that memory first, and takes from the generators what the whole graph draws.
-void end_captured_draws(Device device, int64_t stream, uint64_t graph);  // graph 0: the capture failed
-void begin_replayed_draws(Device device, uint64_t graph, int64_t stream);
-void drop_captured_draws(Device device, uint64_t graph);
 
 }  // namespace pellucid

@@ -198,7 +198,7 @@ PyObject* set_cudnn(PyObject*, PyObject* args) {
     cuda::CudnnSettings& settings = cuda::cudnn_settings;
     settings.is_enabled.store(is_enabled);
     settings.times_candidates.store(times_candidates);
-    settings.most_candidates.store(std::max(most_candidates, 0));
+    settings.most_candidates.store(most_candidates);
     settings.is_deterministic.store(is_deterministic);
     settings.allows_tf32.store(allows_tf32);
     return none();

@@ -2,13 +2,13 @@
 #include "python/device_streams.h"
 
 #include "core/backend.h"
+#include "core/captured_draws.h"
 #include "core/device_names.h"
 #include "core/device_pool.h"
 #include "core/error.h"
 #include "core/pinned_memory.h"
 #include "core/tensor.h"
 #include "kernels/host_shadow.h"
-#include "kernels/random_words.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -109,7 +109,9 @@ PyObject* begin_graph(PyObject*, PyObject* args) {
     int mode;
     if (!PyArg_ParseTuple(args, "OLLi:_begin_graph", &device, &stream, &pool, &mode)) return nullptr;
     const Place place = place_of(device);
-    return PyLong_FromLongLong(place.pool.begin_capture(place.device, stream, pool, mode));
+    const int64_t used = place.pool.begin_capture(place.device, stream, pool, mode);
+    end_captured_draws(place.device, stream, 0);  // of a capture that never ended
+    return PyLong_FromLongLong(used);
   });
 }
 
@@ -144,16 +146,20 @@ PyObject* end_graph(PyObject*, PyObject* args) {
 PyObject* replay(PyObject*, PyObject* args) {
   return with_numbers(args, "OKK:_replay_graph", [](const Place& place, const Numbers& given) {
     const auto stream = static_cast<int64_t>(given.second);
-    begin_replayed_draws(place.device, given.first, stream);
-    return place.backend.replay(place.device, given.first, stream), none();
+    {
+      const ReleaseGil released;  // another thread's replay may need it
+      const ReplayedDraws draws(place.device, given.first, stream);
+      place.backend.replay(place.device, given.first, stream);
+    }
+    return none();
   });
 }
 
 PyObject* drop_graph(PyObject*, PyObject* args) {
   return with_numbers(args, "OKK:_drop_graph", [](const Place& place, const Numbers& given) {
     if (given.first) {
+      drop_captured_draws(place.device, given.first);  // first: the backend may give its number to another
       place.backend.drop_graph(place.device, given.first);
-      drop_captured_draws(place.device, given.first);
     }
     return place.pool.drop_pool(place.device, static_cast<int64_t>(given.second)), none();
   });

@@ -73,7 +73,7 @@ PyObject* seed(PyObject* self, PyObject*) {
 }
 
 PyObject* initial_seed(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(generator_of(self)->initial_seed());
+  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self)->initial_seed()); });
 }
 
 PyObject* get_state(PyObject* self, PyObject*) {
@@ -116,10 +116,16 @@ PyObject* get_offset(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* set_offset(PyObject* self, PyObject* offset) {
+PyObject* set_offset(PyObject* self, PyObject* given) {
   return guarded([&] {
     pass_boundary("set_offset");
-    device_generator_of(self, "set_offset", ErrorKind::Runtime).set_offset(to_seed(offset, "set_offset"));
+    const Object integer = own(PyNumber_Index(given));
+    int overflows = 0;
+    const int64_t offset = PyLong_AsLongLongAndOverflow(integer.get(), &overflows);
+    if (overflows || offset < 0)
+      raise(ErrorKind::Runtime, "set_offset(): the offset is a multiple of 4 from 0 to 2**63 - 4, and not %s",
+            overflows > 0 ? "as great as this one" : "negative");
+    device_generator_of(self, "set_offset", ErrorKind::Runtime).set_offset(static_cast<uint64_t>(offset));
     return new_reference(self);
   });
 }

@@ -2,6 +2,8 @@
 //
 // Its functions check what the real one's documentation asks of their arguments, and memory that they are given must
 // be in the driver's blocks. An algorithm takes a fixed number of pieces of work, by which the driver measures time.
+// `standin_cudnn_fail` gives a function a status, after some calls: "create", "find", "add", or "run" with the number
+// of an algorithm.
 // `standin_cudnn_log` has the convolutions since the last time; `standin_cudnn_live` counts descriptors.
 #include <dlfcn.h>
 
@@ -9,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,6 +60,14 @@ const std::vector<Algorithm> kAlgorithms[] = {
 const char* const kNames[] = {"Forward", "BackwardData", "BackwardFilter"};
 
 std::set<void*> live;
+struct Failure {
+  int status = 0, after = 0;
+};
+std::map<std::string, Failure> failures;
+int failure_of(const std::string& function) {
+  Failure& given = failures[function];
+  return given.after-- > 0 ? 0 : given.status;
+}
 std::string calls;
 
 template <class Function>
@@ -215,6 +226,7 @@ int find(int kind, void* context, void* first, void* second, void* convolution, 
          Expected* found) {
   REQUIRE(context && wanted > 0 && count && found);
   if (const int status = check_kind(kind, first, second, convolution, computed)) return status;
+  if (const int status = failure_of("find")) return status;
   *count = 0;
   for (const Algorithm& one : kAlgorithms[kind])
     if (*count < wanted)
@@ -259,6 +271,7 @@ int run(int kind, void* context, const void* alpha, void* first_made, const void
   REQUIRE((is_wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta)) == 0);
   const Algorithm* const one = algorithm_of(kind, algorithm);
   if (!one) return kNotSupported;
+  if (const int status = failure_of("run" + std::to_string(algorithm))) return status;
   REQUIRE(nbytes >= one->workspace && (!nbytes || is_in_a_block(memory, nbytes)));
   calls += std::string(kNames[kind]) + " algorithm=" + std::to_string(algorithm) +
            " type=" + std::to_string(call.tensors[0].type) + " math=" + std::to_string(call.convolution.math) +
@@ -293,11 +306,15 @@ EXPORT const char* standin_cudnn_log() {
   found = calls;
   return calls.clear(), found.c_str();
 }
+EXPORT void standin_cudnn_fail(const char* function, int status, int after) { failures[function] = {status, after}; }
 EXPORT int standin_cudnn_live() { return static_cast<int>(live.size()); }
 
 EXPORT size_t cudnnGetVersion() { return 91002; }
 EXPORT const char* cudnnGetErrorString(int) { return "refused by the stand-in"; }
-EXPORT int cudnnCreate(void** handle) { return *handle = new Context, 0; }
+EXPORT int cudnnCreate(void** handle) {
+  if (const int status = failure_of("create")) return calls += "Create\n", status;
+  return *handle = new Context, 0;
+}
 EXPORT int cudnnSetStream(void* handle, void* stream) { return static_cast<Context*>(handle)->stream = stream, 0; }
 EXPORT int cudnnCreateTensorDescriptor(void** made) { return create(made, Kind::Tensor); }
 EXPORT int cudnnCreateFilterDescriptor(void** made) { return create(made, Kind::Filter); }
@@ -361,6 +378,7 @@ OF_KIND(2, BackwardFilter)
 
 EXPORT int cudnnAddTensor(void* context, const void* alpha, void* bias, const void* from, const void* beta,
                           void* tensor, void* to) {
+  if (const int status = failure_of("add")) return status;
   const Made *const one = made_of(bias, Kind::Tensor), *const other = made_of(tensor, Kind::Tensor);
   REQUIRE(one && other && one->type == other->type && one->count() == other->sizes[1]);
   REQUIRE(one->sizes.size() == other->sizes.size() && one->sizes[1] == other->sizes[1]);

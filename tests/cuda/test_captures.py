@@ -257,3 +257,59 @@ graph.reset()
         "32 16 []",
         "True 16",
     ]
+
+
+def test_checkpoints_and_forks_in_a_capture_set_its_draws():
+    output = run_program(
+        START
+        + """
+from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils.checkpoint import checkpoint
+generator = torch.cuda.default_generators[0]
+before = torch.cuda.get_rng_state()
+graphs = []
+for reentrant in (True, False):
+    x = torch.ones(300, device="cuda", requires_grad=True)
+    one = torch.ones(300, device="cuda")
+    graphs.append(torch.cuda.CUDAGraph())
+    with torch.cuda.graph(graphs[-1]):
+        y = checkpoint(torch.nn.functional.dropout, x, use_reentrant=reentrant)
+        y.backward(one)
+    for _ in range(2):
+        last = y.detach().clone()
+        graphs[-1].replay()
+        torch.cuda.synchronize()
+        print(torch.equal(x.grad, y), torch.equal(y, last))
+        x.grad.zero_()
+def message(call):
+    try:
+        call()
+    except RuntimeError as error:
+        return str(error).split()[0]
+with torch.cuda.graph(g):
+    with torch.random.fork_rng(devices=[0], device_type="cuda"):
+        a = torch.rand(3, device="cuda")
+    b = torch.rand(3, device="cuda")
+    inside = torch.cuda.get_rng_state()
+    print(generator.get_offset(), [message(call) for call in (
+        lambda: torch.cuda.manual_seed(7), torch.cuda.seed, generator.clone_state,
+        lambda: generator.set_state(before), lambda: generator.set_offset(2))])
+offset = generator.get_offset()
+seen = []
+class Mode(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        seen.append(func)
+        return func(*args, **(kwargs or {}))
+with Mode():
+    g.replay()
+torch.cuda.synchronize()
+print(torch.equal(a, b), a.any().item(), generator.get_offset() - offset, seen)
+print(message(lambda: generator.set_state(inside)), driver.faults)
+"""
+    )
+    assert output.splitlines() == [
+        *["True False"] * 4,
+        "4 ['manual_seed()', 'manual_seed()', 'clone_state()', 'set_state()', 'the']",
+        "True True 4 []",
+        "set_state(): []",
+    ]

@@ -28,9 +28,11 @@ def told(name):
     lines = [line.split() for line in dnn.standin_cudnn_log().decode().splitlines()]
     words = [dict(w.split("=") for w in line[1:]) for line in lines]
     return [int(w[name]) for w in words]
+def fail(function, status, after=0):
+    dnn.standin_cudnn_fail(function.encode(), status, after)
 torch.manual_seed(0)
 def results(call, given, device, grads=True):
-    given = [t.to(device).requires_grad_(grads) for t in given]
+    given = [t.detach().to(device).requires_grad_(grads) for t in given]
     y = call(*given)
     if not grads:
         return [y]
@@ -46,9 +48,10 @@ def near(call, *given, tolerance=1e-4, grads=True):
 """
 
 
-def run(text):
+def run(text, **options):
     path = str(library())
-    return run_program(f"os.environ['PELLUCID_CUDNN'] = {path!r}\n{PRELUDE}\n{text}")
+    text = f"os.environ['PELLUCID_CUDNN'] = {path!r}\n{PRELUDE}\n{text}"
+    return run_program(text, **options)
 
 
 def test_convolutions_and_their_gradients_run_by_the_library():
@@ -81,7 +84,9 @@ print(dnn.standin_cudnn_live())
 
 
 def test_what_the_library_does_not_take_runs_by_the_plan():
-    output = run("""
+    output = run(
+        """
+import warnings
 x, w = torch.randn(1, 2, 5, 5), torch.randn(2, 2, 2, 2)
 def ran(call, *given, grads=False):
     right = near(call, *given, grads=grads)
@@ -98,14 +103,41 @@ except RuntimeError as error:
     print("expected input" in str(error))
 with cudnn.flags(enabled=False):
     print(ran(F.conv2d, x, w, grads=True))
+bias = torch.randn(2)
+for status in (3, 6, 9, 3007):
+    fail("find", status)
+    print(ran(lambda x, w: F.conv2d(x, w, bias.to(x.device), status), x, w))
+fail("find", 0), fail("add", 9)
+for dtype in (torch.float, torch.half):
+    given = [t.to(dtype) for t in (x, w, bias)]
+    print(near(F.conv2d, *given, tolerance=1e-2, grads=True), calls()[0])
+fail("add", 0)
+def message(call, count, device):
+    try:
+        call(x.to(device), w.to(device), torch.ones(count).to(device))
+    except RuntimeError as error:
+        return str(error)
+print([message(call, n, "cuda") == message(call, n, "cpu") != None
+       for call in (F.conv2d, F.conv_transpose2d) for n in (1, 3, 4096)], calls())
+fail("create", 1)
+with torch.cuda.device(1), warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print([near(F.conv2d, x, w, grads=False) for _ in range(2)], calls())
+print([str(w.message).split(",")[0] for w in caught])
 there = torch.randn(51).to("cuda")[1:].view(1, 2, 5, 5)  # an address of 4 bytes
 print(torch.allclose(F.conv2d(there, w.to("cuda")).cpu(), F.conv2d(there.cpu(), w),
                      atol=1e-5), calls())
-""")
+""",
+        count=2,
+    )
     assert output.splitlines() == [
         *["(True, [])"] * 5,
         "True",
-        "(True, [])",
+        *["(True, [])"] * 5,
+        *["True Forward"] * 2,
+        f"{[True] * 6} []",
+        "[True, True] ['Create']",
+        "['cuDNN error: cudnnCreate returned 1']",
         "True ['Forward']",
     ]
 
@@ -129,6 +161,9 @@ print(told("math"))
 cudnn.allow_tf32 = True
 near(conv, x, w)
 print(told("math"))
+cudnn.conv.fp32_precision = "ieee"
+near(conv, x, w)
+print(told("math"))
 print(cudnn.version(), cudnn.is_available(), cudnn.is_acceptable(x.to("cuda")),
       cudnn.is_acceptable(x), cudnn.is_acceptable(x.long().to("cuda")))
 """)
@@ -138,12 +173,14 @@ print(cudnn.version(), cudnn.is_available(), cudnn.is_acceptable(x.to("cuda")),
         "(True, [1, 1, 1])",
         "[3, 3, 3]",
         "[0, 0, 0]",
+        "[3, 3, 3]",
         "91002 True True False False",
     ]
 
 
 def test_benchmark_keeps_the_fastest_candidate():
-    output = run("""
+    output = run(
+        """
 x, w = torch.randn(1, 3, 6, 6).to("cuda"), torch.randn(4, 3, 3, 3).to("cuda")
 cudnn.benchmark = True
 def ran(call):
@@ -154,6 +191,32 @@ def ran(call):
 # The stand-in driver counts pieces of work: algorithms take 8, 1 and 2, the plan one.
 for _ in range(2):
     ran(lambda x, w: F.conv2d(x, w, None, 2))
+# An algorithm that fails is none, and its events are destroyed.
+fail("run2", 8, after=1)
+torch.cuda.synchronize()
+ran(lambda x, w: F.conv2d(x, w, None, 2, 1))
+made = [c.split()[0] for c in driver.log()]
+print(made.count("cuEventCreate") == made.count("cuEventDestroy"))
+fail("run2", 0)
+# With memory for the result alone, the algorithm without a workspace runs, and the next
+# call times all.
+conv = lambda: F.conv2d(x, w, None, 1, 1)
+held = []
+for count in (1 << 18, 1 << 14, 256):
+    try:
+        while True:
+            held.append(torch.empty(count, device="cuda"))
+    except torch.OutOfMemoryError:
+        pass
+del held[-1]
+y = conv()
+print(told("algorithm"))
+del held
+torch.cuda.empty_cache()
+expected = F.conv2d(x.cpu(), w.cpu(), None, 1, 1)
+print(torch.allclose(y.cpu(), expected, atol=1e-5))
+conv()
+print(sorted(told("algorithm")))
 cudnn.benchmark_limit = 1  # the slowest, so the plan is faster
 for _ in range(2):
     ran(lambda x, w: F.conv2d(x, w, None, 3))
@@ -163,10 +226,17 @@ with torch.cuda.graph(g):  # times nothing
     y = F.conv2d(x, w)
 g.replay()
 print(told("algorithm"), torch.allclose(y.cpu(), F.conv2d(x.cpu(), w.cpu()), atol=1e-5))
-""")
+""",
+        memory=64 << 20,
+    )
     assert output.splitlines() == [
         "[0, 0, 0, 1, 1, 2, 2] True",
         "[0] True",
+        "[0, 0, 0, 1, 1, 2] True",
+        "True",
+        "[0, 0, 0]",
+        "True",
+        "[0, 0, 0, 1, 1, 2, 2]",
         "[1, 1] True",
         "[] True",
         "[1] True",

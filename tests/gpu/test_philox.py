@@ -98,6 +98,10 @@ for dtype in (torch.float64, torch.float32, torch.bfloat16):
           abs(z.mean().item() - 2) < 0.2, abs(z.std().item() - 3) < 0.15)
 wide = empty(torch.int64).random_(-2**62, 2**63 - 1).cpu()
 full = empty(torch.int64).random_(-2**63, None).cpu()
+thirds = empty(torch.int64, 20000).random_(0, 3 * 2**61).cpu().double() / 2**61
+thirds = thirds.long().bincount() / 20000
+off = (thirds - torch.tensor([0.375, 0.375, 0.25])).abs()
+print((off < 0.02).all().item())
 dice = torch.randint(1, 7, (3000,), device="emu").cpu()
 bytes = empty(torch.uint8).random_().cpu()
 print(wide.min() >= -2**62, wide.max() > 2**61, (full < 0).double().mean().item() > 0.4)
@@ -137,6 +141,9 @@ torch.rand(1, device="emu", generator=copy)
 print(own.get_offset(), len(torch.emu.get_rng_state_all()))
 for wrong in (
     lambda: own.set_offset(6),
+    lambda: own.set_offset(-4),
+    lambda: own.set_offset(2**63),
+    lambda: torch.rand(1, device="emu", generator=copy.set_offset(2**63 - 4)),
     lambda: torch.Generator().get_offset(),
     lambda: torch.Generator().graphsafe_get_state(),
     lambda: own.set_state(torch.default_generator.get_state()),
@@ -154,18 +161,25 @@ for wrong in (
     assert lines[1] == f"{[9] + [0] * 15} 8"
     assert lines[2:6] == ["True False", "True", "4 8", "12 2"]
     assert lines[6].startswith("RuntimeError the offset of a generator is a multiple")
-    assert lines[7].startswith("RuntimeError get_offset(): a generator of the CPU")
-    assert lines[8].startswith("NotImplementedError graphsafe_get_state(): ")
-    assert lines[9].startswith("RuntimeError the state of a device's generator has 16")
-    assert "of the type 'emu', from which emu draws, but got one of 'cpu'" in lines[10]
-    assert "of the type 'cpu', from which cpu draws, but got one of 'emu'" in lines[11]
+    assert "4 from 0 to 2**63 - 4, and not negative" in lines[7]
+    assert "4 from 0 to 2**63 - 4, and not as great" in lines[8]
+    assert lines[9].endswith(
+        "at the offset 9223372036854775804 has no 4 words left; seed it again"
+    )
+    assert lines[10].startswith("RuntimeError get_offset(): a generator of the CPU")
+    assert lines[11].startswith("NotImplementedError graphsafe_get_state(): ")
+    assert lines[12].startswith("RuntimeError the state of a device's generator has 16")
+    assert "of the type 'emu', from which emu draws, but got one of 'cpu'" in lines[13]
+    assert "of the type 'cpu', from which cpu draws, but got one of 'emu'" in lines[14]
 
 
 def test_forks_and_checkpoints_restore_the_devices_states():
     output = run_program(
         START
         + """
-from pellucid.utils.checkpoint import checkpoint
+from pellucid.utils.checkpoint import (
+    checkpoint, get_device_states, set_device_states
+)
 generator = torch.emu.default_generators[0]
 with torch.random.fork_rng(devices=[0], device_type="emu"):
     first = torch.rand(3, device="emu")
@@ -177,6 +191,10 @@ for reentrant in (True, False):
     torch.rand(3, device="emu")
     y.sum().backward()
     print(torch.equal(x.grad, y.detach()), generator.get_offset() - before)
+devices, states = get_device_states(x)
+y = torch.nn.functional.dropout(x)
+set_device_states(devices, states, device_type=x.device.type)
+print(torch.equal(torch.nn.functional.dropout(x), y))
 """
     )
-    assert output.splitlines() == ["0 True", "True 4", "True 4"]
+    assert output.splitlines() == ["0 True", "True 4", "True 4", "True"]

@@ -70,6 +70,23 @@ def test_switches_of_backends():
     with cudnn.flags(enabled=False, benchmark=True):
         assert not cudnn.enabled and cudnn.benchmark
     assert cudnn.enabled and not cudnn.benchmark
+    cudnn.benchmark_limit = None
+    with cudnn.flags():
+        assert cudnn.benchmark_limit == 10
+    assert cudnn.benchmark_limit is None
+    cudnn.benchmark_limit = 10
+    with pytest.raises(ValueError, match="benchmark_limit is -3"):
+        cudnn.benchmark_limit = -3
+    assert cudnn.benchmark_limit == 10
+    assert cudnn.conv.fp32_precision == cudnn.rnn.fp32_precision == "tf32"
+    with cudnn.flags(fp32_precision="ieee"):
+        assert cudnn.conv.fp32_precision == "ieee"
+        cudnn.conv.fp32_precision = "tf32"
+        assert cudnn.conv.fp32_precision == "tf32"
+        assert cudnn.rnn.fp32_precision == "ieee"
+    cudnn.conv.fp32_precision = "none"
+    with pytest.raises(ValueError, match="fp32_precision is 'bf16'"):
+        cudnn.conv.fp32_precision = "bf16"
     with cuda.sdp_kernel(enable_flash=False):
         assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
     assert cuda.flash_sdp_enabled()

@@ -1,9 +1,10 @@
 """cuDNN: convolutions on GPUs of NVIDIA, where its library is installed.
 
 The switches are attributes of this module, as in PyTorch: ``enabled``, ``benchmark``,
-``benchmark_limit``, ``deterministic``, ``allow_tf32`` and ``fp32_precision``. Without
-the library, or where it does not take a convolution, the project's kernels run, and the
-switches have no effect. The runtime's side is ``runtime/cuda/convolutions.h``.
+``benchmark_limit``, ``deterministic``, ``allow_tf32``, ``fp32_precision``,
+``conv.fp32_precision`` and ``rnn.fp32_precision``. Without the library, or where it
+does not take a convolution, the project's kernels run, and the switches have no effect.
+The runtime's side is ``runtime/cuda/convolutions.h``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,42 @@ _SWITCHES = (
 _FLOAT_DTYPES = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
 
 
+def _require_precision(given: Any) -> None:
+    if given not in ("none", "ieee", "tf32"):
+        raise ValueError(
+            f"fp32_precision is {given!r}; give 'ieee', 'tf32', or 'none' for what the "
+            "more general switch says"
+        )
+
+
+class _Precision:
+    """How float32 is multiplied in one kind of op: ``fp32_precision``, ``"ieee"`` or
+    ``"tf32"``; set to ``"none"``, it is the module's, or else what ``allow_tf32`` says.
+    """
+
+    def __init__(self) -> None:
+        self._own = "none"
+
+    @property
+    def fp32_precision(self) -> str:
+        """The precision that is used."""
+        module = sys.modules[__name__]
+        for chosen in (self._own, module.fp32_precision):
+            if chosen != "none":
+                return str(chosen)
+        return "tf32" if module.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        _require_precision(precision)
+        self._own = precision
+        _tell(sys.modules[__name__])
+
+
+conv = _Precision()
+rnn = _Precision()  # no effect: recurrent layers run by the project's kernels
+
+
 class _Switches(ModuleType):
     """The module's class: passes every switch that is set to the runtime."""
 
@@ -47,17 +84,16 @@ class _Switches(ModuleType):
 
 
 def _tell(module: Any) -> None:
-    precision = module.fp32_precision
-    if precision not in ("none", "ieee", "tf32"):
-        raise ValueError(
-            f"fp32_precision is {precision!r}; give 'ieee', 'tf32', or 'none' for what "
-            "allow_tf32 says"
-        )
-    allows = module.allow_tf32 if precision == "none" else precision == "tf32"
+    _require_precision(module.fp32_precision)
     limit = module.benchmark_limit or 0
+    if limit < 0:
+        raise ValueError(
+            f"benchmark_limit is {limit}; give how many algorithms to time, 0 for all"
+        )
+    allows = module.conv.fp32_precision == "tf32"
     _C._set_cudnn(
         *(bool(module.enabled), bool(module.benchmark), limit),
-        *(bool(module.deterministic), bool(allows)),
+        *(bool(module.deterministic), allows),
     )
 
 
@@ -131,7 +167,8 @@ def flags(
     try:
         yield
     finally:
-        set_flags(*before)
+        for name, value in zip(_SWITCHES, before, strict=True):
+            setattr(sys.modules[__name__], name, value)
 
 
 sys.modules[__name__].__class__ = _Switches

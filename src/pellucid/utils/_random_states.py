@@ -61,7 +61,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
         devices, states = get_device_states(x)
         y = dropout(x)
-        set_device_states(devices, states)
+        set_device_states(devices, states, device_type=x.device.type)
         torch.equal(dropout(x), y)  # True
     """
     saved = RandomStates.of(args)
@@ -74,8 +74,8 @@ def set_device_states(
     *,
     device_type: str | None = None,
 ) -> None:
-    """Restores states from `get_device_states`; raises for devices that do not
-    exist.
+    """Restores states from `get_device_states`, of devices of the type ``device_type``,
+    by default `DefaultDeviceType`'s; raises for devices that do not exist.
     """
     kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
     if kind == "meta" or not devices:

@@ -128,7 +128,13 @@ def fill_integers(x, low_high, low_low, count_high, count_low, generator, words)
     """
     low, count = _joined(low_high, low_low), _joined(count_high, count_low)
     drawn, lowest = wide_word(*words), const(-(1 << 63), "int64")
-    few = bitand(drawn, const((1 << 63) - 1, "int64")) % maximum(count, 1)
+    # Division is signed: of the upper 63 bits; their remainder is then doubled modulo
+    # the divisor, and the last bit is added.
+    divisor = maximum(count, 1)
+    upper = bitand(shift_right(drawn, 1), const((1 << 63) - 1, "int64")) % divisor
+    rest, last = divisor - upper, bitand(drawn, const(1, "int64"))
+    doubled = where(upper >= rest, upper - rest, upper + upper) + last
+    few = where(doubled >= divisor, doubled - divisor, doubled)
     is_beyond = bitxor(drawn, lowest) >= bitxor(count, lowest)
     many = where(is_beyond & (count != 0), drawn - count, drawn)
     return cast(low + where(count > 0, few, many), x.dtype)
