@@ -31,12 +31,6 @@ CORES = len(os.sched_getaffinity(0))
 FAULTY = {
     "second_graph": ("waste", "create_graph=True", "create_graph=False"),
     "returned_view": ("bandwidth", "return stored.t()", "stored.t().contiguous()"),
-    "late_score": (
-        "waste",
-        "score = accuracy(net)",
-        "    score = accuracy(net)\n    return",
-    ),
-    "unread_branch": ("waste", "extra = ", "        pass\n"),
     "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
     "module_again": ("waste", "model = Scorer()", None),
     "every_step": ("compute", "e = self.embed(x[:, t])", None),
