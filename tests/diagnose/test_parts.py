@@ -13,7 +13,6 @@ from pellucid import nn
 from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.budget import Budget
-from pellucid.diagnose.continued import Continued
 from pellucid.diagnose.edits import replaced_nodes
 from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
 from pellucid.diagnose.findings import Finding, Patch, Report
@@ -244,12 +243,3 @@ def test_a_replayed_gain_is_that_of_the_whole_program():
     assert "4.00x on the line" in lines and "about 1.43x in all" in lines
     finding.replayed_once = 3.0  # as much as it saves
     assert "about 1.00x in all" in "\n".join(finding.lines(1, 10.0, 0.5))
-
-
-def test_a_call_continues_the_one_before_if_inputs_and_results_grow():
-    known, text = Continued(), torch.arange(8.0)
-    causal = [known.part(0, (text[:n],), text[:n].cumsum(0)) for n in (3, 4, 5)]
-    assert causal == [0.0, 0.75, 0.8]
-    whole = [known.part(1, (text[:n],), text[:n] - text[:n].mean()) for n in (3, 4)]
-    others = [known.part(2, (text[:n] + n,), text[:n]) for n in (3, 4)]
-    assert whole == others == [0.0, 0.0]

@@ -7,16 +7,20 @@ so tests ask only for what was repeated, never for a share.
 import ast
 import builtins
 import contextlib
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.diagnose import clock
 
 import pellucid as torch
 from pellucid import run
+from pellucid.diagnose import values as values_module
 from pellucid.diagnose.child import main_module
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.instrument import AGAIN, Place, Probes
+from pellucid.diagnose.rows import Rows
 from pellucid.diagnose.rules import (
     conversions,
     factored,
@@ -24,9 +28,8 @@ from pellucid.diagnose.rules import (
     mostly_zeros,
     recomputed,
     rows_used,
-    uncached_generation,
 )
-from pellucid.diagnose.values import Enough, Rows, Values, answered
+from pellucid.diagnose.values import Enough, Values, answered
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -406,20 +409,63 @@ def test_masks_that_are_equal_by_chance_are_no_repetition(tmp_path):
     assert again["0.5 * equal"] == 0 and again["0.5 * ties"] == 5
 
 
-def test_calls_that_continue_the_call_before_compute_its_part_again():
-    probes, answers = answers_of(PROGRAMS / "repeating_generation.py")
-    for known in answers.values():
-        known["extended_seconds"] = float(known["extended"])
-    values = {"answers": answers, "seconds": 12.0, "rows": {}}
-    (found,) = uncached_generation.answer(probes.places, values, [])
-    assert found.text == "states, _ = cell(table(torch.tensor([text])))"
-    assert "11 of 12 calls of cell(table(" in found.evidence
+NET = """
+import torch
+net, zeros, total = torch.nn.Linear(8, 4).requires_grad_(False), torch.zeros(4, 8), 0.0
+"""
+AGAIN_AND_AGAIN = """
+for _ in range(6):
+    out = net(zeros)
+    total = total / 2 + out
+"""
+OTHERS = "for k in range(12):\n    out = net(torch.rand(4, 8))\n"
 
 
-def test_what_was_called_to_warm_up_is_not_computed_again():
-    probes, answers = answers_of(PROGRAMS / "repeating_warm_up.py")
-    warm = [a for p, a in zip(probes.places, answers.values(), strict=False)]
-    assert any(known["again"] for known in warm)
-    for known in answers.values():
-        known["last"] = min(known["last"], 0.4) if known["again"] else known["last"]
-    assert not found_in(probes, counted(answers))
+@pytest.mark.parametrize("is_warm_up", [True, False])
+def test_what_was_called_to_warm_up_is_not_computed_again(
+    is_warm_up, tmp_path, monkeypatch
+):
+    ticks = count()
+    ticking = SimpleNamespace(process_time=lambda: next(ticks) / 1e4)
+    monkeypatch.setattr(values_module, "time", ticking)
+    parts = (AGAIN_AND_AGAIN, OTHERS) if is_warm_up else (OTHERS, AGAIN_AND_AGAIN)
+    script = tmp_path / "program.py"
+    script.write_text(NET + "".join(parts))
+    probes, answers = answers_of(script)
+    found = [finding.text for finding in found_in(probes, counted(answers))]
+    assert found == ([] if is_warm_up else ["out = net(zeros)"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f, table = torch.relu, torch.ones(300, 300, device='meta')",
+        "f, table = torch.nn.Identity(), torch.ones(300, 300).to(torch.float8_e4m3fn)",
+        "f, table = torch.vmap(lambda row: row.sum()), torch.ones(300, 300)",
+        "def each(x):\n    return g(x)\n"
+        "f, g, table = torch.vmap(each), torch.sin, torch.ones(3, 300, 300)",
+        "f, table = torch.dequantize, "
+        "torch.quantize_per_tensor(torch.ones(300, 300), 1.0, 0, torch.quint8)",
+        "f, table = len, [10**400, 1]",
+    ],
+)
+def test_values_that_cannot_be_compared_do_not_end_the_run(text, tmp_path):
+    script = tmp_path / "program.py"
+    lines = f"import torch\n{text}\nfor _ in range(4):\n    y = f(table)\n"
+    script.write_text(f"{lines}    z = torch.ones(3) + 1\n")
+    _, answers = answers_of(script)
+    assert [a["again"] for a in answers.values() if a["calls"] == 4][-1] == 3
+
+
+def test_indices_without_values_are_not_looked_at(monkeypatch):
+    for name in ("embedding", "cross_entropy"):
+        function = getattr(torch.nn.functional, name)
+        monkeypatch.setattr(torch.nn.functional, name, function)
+    rows, table = Rows(), torch.ones(2000, 2)
+    rows.watch()
+    look_up = torch.nn.functional.embedding
+    torch.vmap(lambda k: look_up(k, table))(torch.arange(6).reshape(2, 3))
+    look_up(torch.ones(3, dtype=torch.long, device="meta"), table.to("meta"))
+    assert rows.answer() == {}
+    look_up(torch.arange(3), table)
+    assert rows.answer() == {"2000": (3, 3, 3)}
