@@ -134,7 +134,7 @@ OPTIONS = (
 SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
-    *("penalty", "transposed", "warm_up"),
+    *("penalty", "rare_penalty", "transposed", "warm_up"),
 )
 
 
@@ -411,6 +411,16 @@ def test_what_an_iteration_binds_first_is_not_carried(findings_of):
         f for f in findings_of(body, options="retain_graph=True") if "retain" in f.text
     ]
     assert finding.kind == "peak" and not finding.is_certain
+
+
+def test_a_graph_that_a_second_pass_needs_is_kept_without_one_of_gradients(findings_of):
+    grads = (
+        "grads = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)"
+    )
+    found = findings_of(["loss = net(X).mean()", grads, "size = grads[0].norm()"])
+    (finding,) = [f for f in found if "create_graph" in f.text]
+    ((_, _, (line,)),) = finding.patch.edits
+    assert "list(net.parameters()), retain_graph=True)" in line
 
 
 def test_sums_over_rows_are_no_cross_entropy(findings_of):

@@ -1,4 +1,4 @@
-"""Which rows of its tables a program uses: looked at while a further run compares values
+"""Which rows of its tables a program uses: seen while a further run compares values
 (``values.py``); ``rules/rows_used.py`` reads the answer.
 """
 
