@@ -14,10 +14,11 @@ from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.edits import replaced_nodes
-from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
+from pellucid.diagnose.experiments import Program, Trials, measure
 from pellucid.diagnose.findings import Finding, Patch, Report
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.judging import ratios_of
 from pellucid.diagnose.patterns import Scope, filled, matches, pattern
 
 

@@ -21,8 +21,8 @@ from tests.diagnose import clock
 import pellucid as torch
 from pellucid import diagnose
 from pellucid.diagnose import trials
-from pellucid.diagnose.experiments import best_of_each_line, is_worth, judge
 from pellucid.diagnose.findings import KINDS, Finding, Patch, Report
+from pellucid.diagnose.judging import best_of_each_line, is_proved, is_worth, judge
 from pellucid.diagnose.rules import all_rules, checkpointed
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -134,7 +134,7 @@ OPTIONS = (
 SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
-    *("penalty", "rare_penalty", "transposed", "warm_up"),
+    *("penalty", "rare_penalty", "transposed", "channels_last", "warm_up"),
 )
 
 
@@ -236,6 +236,12 @@ def test_what_measures_nothing_is_dropped(tmp_path):
     assert best_of_each_line(list(alike)) == [alike[1]]
     assert judged(runs(2), runs(1, output="x")).same_output is False
     assert not is_worth(judged(runs(1), []))
+    once, twice = judged(runs(2), runs(1)), judged(runs(2, 2), runs(1, 1))
+    equal = judged(runs(1, 1), runs(1, 1))
+    assert all(map(is_proved, (once, twice, equal)))
+    for finding in (once, twice, equal):
+        finding.is_guess = True
+    assert list(map(is_proved, (once, twice, equal))) == [False, True, False]
 
 
 def test_a_function_and_a_block_are_diagnosed_in_this_process():
