@@ -64,14 +64,29 @@ def test_a_replaced_expression_within_another_is_left_to_that(tmp_path):
         ("for i in range(n):\n    x = order.pop()", False),
         ("for i in range(0, n, 64):\n    out.append(f(x[i : i + 64]))", False),
         ("while n:\n    n = f(n)", False),
-        ("while not q.empty():\n x = q.get()\n out.append(f(x))", True),
+        (
+            "out = []\nwhile not q.empty():\n x = q.get()\n out.append(torch.sin(x))",
+            True,
+        ),
+        ("while todo:\n x = todo.pop(0) + my_todo[0]\n y = x @ w", True),
+        ("while not q.empty():\n x = q.get()\n f(x)", False),
+        ("while not q.empty():\n x = q.get()\n out.append(x.sin())", False),
+        ("other = todo\nwhile todo:\n x = todo.pop()\n y = x + 1", False),
+        ("put = todo.append\nwhile todo:\n x = todo.pop()\n y = x + 1", False),
+        ("while len(todo):\n x = todo.pop()\n offer(torch.cos(x))", False),
+        ("while self.stack:\n x = self.stack.pop()\n self.visit(x)", False),
+        ("while d:\n x = d.get('key')\n y = x.sin()", False),
+        ("while n > d.get('k'):\n x = d.get('k')\n y = x.sin()", False),
+        ("while todo:\n x = todo.pop()\n y = my_todo.pop() + x", False),
+        ("while todo and best < 3:\n x = todo.pop()\n best = min(best, x)", False),
         ("while todo:\n x = todo.pop()\n todo.extend(near(x))", False),
         ("while todo:\n x = todo.pop()\n total = f(total, x)", False),
         ("while error > 1:\n x = f(x)", False),
     ],
 )
 def test_iterations_are_independent_if_none_needs_another(loop, expected):
-    assert is_independent(ast.parse(loop).body[0]) is expected
+    tree = ast.parse(loop)
+    assert is_independent(tree.body[-1], tree) is expected
 
 
 def test_imports_are_recorded_and_modules_keep_their_loaders(tmp_path, monkeypatch):
