@@ -20,6 +20,7 @@ from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.independence import is_independent
 from pellucid.diagnose.judging import ratios_of
 from pellucid.diagnose.patterns import Scope, filled, matches, pattern
+from pellucid.diagnose.rules import pairwise
 
 
 @pytest.mark.parametrize(
@@ -259,3 +260,36 @@ def test_a_replayed_gain_is_that_of_the_whole_program():
     assert "4.00x on the line" in lines and "about 1.43x in all" in lines
     finding.replayed_once = 3.0  # as much as it saves
     assert "about 1.00x in all" in "\n".join(finding.lines(1, 10.0, 0.5))
+
+
+def distances(text, tmp_path):
+    """The patched lines, run; None without a patch."""
+    path = tmp_path / "program.py"
+    path.write_text(f"import torch\n{text}\n")
+    lines = path.read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if "None] - " in line]
+    patch = pairwise._patch(str(path), number)
+    return patch and patch.apply(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_patched"),
+    [
+        ("diff = a[:, None] - b[None]\nd = (diff**2).sum(-1)", True),
+        ("d = (a[:, None] - b[None]).pow(2).sum(dim=-1)", True),
+        ("diff = f(a)[:, None] - b[None]\nd = (diff**2).sum(-1)", False),
+        ("diff = a[:, None] - b[None]\na = a + 1\nd = (diff**2).sum(-1)", False),
+        ("diff = a[:, None] - b[None]\nd = (diff**2).sum(-1) + diff[0, 0]", False),
+    ],
+)
+def test_distances_without_differences_are_as_accurate(text, is_patched, tmp_path):
+    patched = distances(text, tmp_path)
+    assert (patched is not None) == is_patched
+    if patched is not None:
+        near = 3000 + 0.01 * torch.arange(24.0).reshape(8, 3)
+        scope = {"a": near, "b": near.clone()}
+        exec(text, scope)
+        expected = scope["d"]
+        exec(patched.replace("import torch", "import pellucid as torch"), scope)
+        torch.testing.assert_close(scope["d"], expected)
+        assert "diff = a" not in patched

@@ -83,7 +83,7 @@ FAULTY = {
     "cache": ("leak", "cache[key] = ", "cache.pop(next(iter(cache)))"),
     "layouts": ("copy", ".contiguous()", "x.permute(0, 3, 1, 2)\n"),
     "own_adam": ("overhead", "(b / (1 - 0.999**it))", None),
-    "pairwise": ("bandwidth", "diff = pts[", "- 2 * pts @ centers.t()"),
+    "pairwise": ("bandwidth", "diff = pts[", "torch.cdist(pts, centers, "),
     "closures": ("leak", "callbacks.append(report(x))", None),
     "cell": ("overhead", "f = torch.sigmoid", None),
     "samples_again": ("data", "re.sub(", "@functools.cache"),
