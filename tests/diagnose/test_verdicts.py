@@ -135,6 +135,8 @@ SOUND = (
     *("accumulate", "cnn", "eval", "gan", "gpt", "kmeans", "matmul", "server"),
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
     *("penalty", "rare_penalty", "transposed", "channels_last", "warm_up"),
+    *("latency", "sweep", "hooks", "best", "average", "memory", "state", "search"),
+    "carried",
 )
 
 
