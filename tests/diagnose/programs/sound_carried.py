@@ -2,7 +2,8 @@
 
 import torch
 
-cell, net = torch.nn.GRUCell(64, 128), torch.nn.Linear(64, 8)
+cell = torch.nn.GRUCell(64, 128)
+net = torch.nn.Linear(64, 8)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
 

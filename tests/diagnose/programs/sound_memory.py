@@ -17,7 +17,7 @@ class Memory(torch.nn.Module):
 memory, scale = Memory(), []
 with torch.no_grad():
     for k in range(12):
-        x = torch.full((64, 256), k / 12)
+        x = torch.full((256, 256), k / 12).tanh()
         recalled = memory(x)
         scale.append(x.norm())
 print(len(scale), memory.stored.sum().item())
