@@ -1,23 +1,16 @@
-"""Expressions that compute the same values again are found by comparing their bits.
-
-`answers_of` runs a rewritten program in this process; shares are of the calls' times,
-so tests ask only for what was repeated, never for a share.
-"""
+"""Expressions that compute the same values again are found by comparing their bits."""
 
 import ast
 import builtins
-import contextlib
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.diagnose import clock
+from tests.diagnose.asking import PROGRAMS, answers_of, counted, executed, found_in
 
 import pellucid as torch
-from pellucid import run
 from pellucid.diagnose import values as values_module
-from pellucid.diagnose.child import main_module
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.instrument import AGAIN, Place, Probes
 from pellucid.diagnose.rows import Rows
@@ -26,46 +19,9 @@ from pellucid.diagnose.rules import (
     factored,
     growing_metric,
     mostly_zeros,
-    recomputed,
     rows_used,
 )
-from pellucid.diagnose.values import Enough, Values, answered
-
-PROGRAMS = Path(__file__).parent / "programs"
-
-
-def executed(script, text=None):
-    run.install()
-    code, module = main_module(str(script), {str(script): text} if text else {})
-    with contextlib.suppress(Enough):
-        exec(code, module.__dict__)
-    return module
-
-
-def answers_of(script):
-    """What a run says of every statement of a program: [(text, line, answer)]."""
-    statements = (n for n in ast.walk(ast.parse(script.read_text())))
-    lines = [(str(script), n.lineno) for n in statements if isinstance(n, ast.stmt)]
-    probes, values = Probes(lines), Values()
-    setattr(builtins, AGAIN, values.again)
-    try:
-        executed(script, probes.texts[str(script)])
-    finally:
-        delattr(builtins, AGAIN)
-    return probes, answered(values)["answers"]
-
-
-def counted(answers):
-    """The same with a second for each repeated call, however long it took."""
-    for known in answers.values():
-        known["seconds"] = float(known["again"])
-        known["row_seconds"] = known["rows_again"] / 100
-    return answers
-
-
-def found_in(probes, answers):
-    values = {"answers": answers, "seconds": 10.0, "rows": {}}
-    return recomputed.answer(probes.places, values, [])
+from pellucid.diagnose.values import Values
 
 
 @pytest.mark.parametrize(
@@ -434,38 +390,3 @@ def test_what_was_called_to_warm_up_is_not_computed_again(
     probes, answers = answers_of(script)
     found = [finding.text for finding in found_in(probes, counted(answers))]
     assert found == ([] if is_warm_up else ["out = net(zeros)"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "f, table = torch.relu, torch.ones(300, 300, device='meta')",
-        "f, table = torch.nn.Identity(), torch.ones(300, 300).to(torch.float8_e4m3fn)",
-        "f, table = torch.vmap(lambda row: row.sum()), torch.ones(300, 300)",
-        "def each(x):\n    return g(x)\n"
-        "f, g, table = torch.vmap(each), torch.sin, torch.ones(3, 300, 300)",
-        "f, table = torch.dequantize, "
-        "torch.quantize_per_tensor(torch.ones(300, 300), 1.0, 0, torch.quint8)",
-        "f, table = len, [10**400, 1]",
-    ],
-)
-def test_values_that_cannot_be_compared_do_not_end_the_run(text, tmp_path):
-    script = tmp_path / "program.py"
-    lines = f"import torch\n{text}\nfor _ in range(4):\n    y = f(table)\n"
-    script.write_text(f"{lines}    z = torch.ones(3) + 1\n")
-    _, answers = answers_of(script)
-    assert [a["again"] for a in answers.values() if a["calls"] == 4][-1] == 3
-
-
-def test_indices_without_values_are_not_looked_at(monkeypatch):
-    for name in ("embedding", "cross_entropy"):
-        function = getattr(torch.nn.functional, name)
-        monkeypatch.setattr(torch.nn.functional, name, function)
-    rows, table = Rows(), torch.ones(2000, 2)
-    rows.watch()
-    look_up = torch.nn.functional.embedding
-    torch.vmap(lambda k: look_up(k, table))(torch.arange(6).reshape(2, 3))
-    look_up(torch.ones(3, dtype=torch.long, device="meta"), table.to("meta"))
-    assert rows.answer() == {}
-    look_up(torch.arange(3), table)
-    assert rows.answer() == {"2000": (3, 3, 3)}

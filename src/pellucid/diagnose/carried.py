@@ -17,7 +17,8 @@ def carried(body: Sequence[ast.stmt]) -> set[ast.stmt]:
     makers = [_makers(place, read[place], body, bound) for place in range(len(body))]
     found = set()
     for place, statement in enumerate(body):
-        reached, left = set(), [place]
+        reached: set[int] = set()
+        left = [place]
         while left:
             more = makers[left.pop()] - reached
             reached |= more

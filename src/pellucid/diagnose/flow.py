@@ -152,7 +152,7 @@ def _targets(target: ast.expr) -> Iterator[str]:
             yield from _targets(target.value)
 
 
-def _pairs(target: ast.expr, iterable: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _pairs(target: ast.expr, iterable: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """A loop's targets and what each goes over: of ``zip`` each its own."""
     is_zip = isinstance(iterable, ast.Call) and ast.unparse(iterable.func) == "zip"
     owners = target.elts if isinstance(target, ast.Tuple) else []

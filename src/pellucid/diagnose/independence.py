@@ -22,12 +22,12 @@ _ITEM = "<item>"  # no name of a program
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-def is_independent(loop: ast.AST, tree: ast.AST) -> bool:
+def is_independent(loop: ast.AST, tree: ast.Module | None) -> bool:
     """Of a loop or a comprehension of a tree; False where the source does not show
     it.
     """
     if isinstance(loop, ast.While):
-        drained = _as_for(loop, tree)
+        drained = _as_for(loop, tree) if tree is not None else None
         return drained is not None and is_independent(drained, tree)
     if isinstance(loop, _COMPREHENSIONS):
         return not any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(loop))

@@ -128,12 +128,12 @@ def _has_torch(file: str) -> bool:
 def _is_used_between(
     scope: ast.AST | None,
     operands: Sequence[ast.expr],
-    difference: ast.expr,
-    sums: Sequence[ast.expr],
+    difference: ast.AST,
+    sums: Sequence[ast.AST],
 ) -> bool:
     """Whether operands occur, and may change, between their difference and its sums."""
     roots = {n.id for o in operands for n in ast.walk(o) if isinstance(n, ast.Name)}
-    first, last = difference.end_lineno or 0, max(node.lineno for node in sums)
+    first, last = difference.end_lineno, max(node.lineno for node in sums)  # type: ignore[attr-defined]
     return any(
         isinstance(node, ast.Name) and node.id in roots and first < node.lineno < last
         for node in (ast.walk(scope) if scope else ())
