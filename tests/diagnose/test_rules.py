@@ -156,7 +156,7 @@ def test_a_rule_that_fails_is_a_line_and_the_others_report(monkeypatch):
     report = clock.diagnosed(lambda: [float(x[k]) for k in range(400)], [__file__])
     assert [f for f in report.findings if f.fix.startswith("compute whole tensors")]
     (line,) = report.failures
-    assert line.startswith("rule saves failed: KeyError: 'no such line' (test_verdict")
+    assert line.startswith("rule saves failed: KeyError: 'no such line' (test_rules")
     assert line in report.text() and line in json.loads(report.json())["failures"]
     assert small_calls.find.__module__ in {rule.__module__ for rule in all_rules()}
 
