@@ -20,9 +20,10 @@ from pellucid._compile.state import compilations
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.machine import machine
 from pellucid.diagnose.recording import outermost
+from pellucid.diagnose.session import settings_now
 from pellucid.diagnose.sleeping import Sleeping
 from pellucid.diagnose.training import Training
-from pellucid.diagnose.verdict import WATCH, facts_of, report_of, settings_now
+from pellucid.diagnose.verdict import WATCH, facts_of, report_of
 from pellucid.profiler._timeline.costs import CostCounter
 from pellucid.profiler._timeline.log import Kind, Session
 from pellucid.profiler._timeline.shares import main_thread

@@ -13,13 +13,14 @@ from pellucid import nn
 from pellucid.diagnose import leaving
 from pellucid.diagnose.batches import Batches
 from pellucid.diagnose.budget import Budget
-from pellucid.diagnose.continued import Continued
 from pellucid.diagnose.edits import replaced_nodes
-from pellucid.diagnose.experiments import Program, Trials, measure, ratios_of
+from pellucid.diagnose.experiments import Program, Trials, measure
 from pellucid.diagnose.findings import Finding, Patch, Report
 from pellucid.diagnose.imports import Imports
 from pellucid.diagnose.independence import is_independent
+from pellucid.diagnose.judging import ratios_of
 from pellucid.diagnose.patterns import Scope, filled, matches, pattern
+from pellucid.diagnose.rules import pairwise
 
 
 @pytest.mark.parametrize(
@@ -64,14 +65,29 @@ def test_a_replaced_expression_within_another_is_left_to_that(tmp_path):
         ("for i in range(n):\n    x = order.pop()", False),
         ("for i in range(0, n, 64):\n    out.append(f(x[i : i + 64]))", False),
         ("while n:\n    n = f(n)", False),
-        ("while not q.empty():\n x = q.get()\n out.append(f(x))", True),
+        (
+            "out = []\nwhile not q.empty():\n x = q.get()\n out.append(torch.sin(x))",
+            True,
+        ),
+        ("while todo:\n x = todo.pop(0) + my_todo[0]\n y = x @ w", True),
+        ("while not q.empty():\n x = q.get()\n f(x)", False),
+        ("while not q.empty():\n x = q.get()\n out.append(x.sin())", False),
+        ("other = todo\nwhile todo:\n x = todo.pop()\n y = x + 1", False),
+        ("put = todo.append\nwhile todo:\n x = todo.pop()\n y = x + 1", False),
+        ("while len(todo):\n x = todo.pop()\n offer(torch.cos(x))", False),
+        ("while self.stack:\n x = self.stack.pop()\n self.visit(x)", False),
+        ("while d:\n x = d.get('key')\n y = x.sin()", False),
+        ("while n > d.get('k'):\n x = d.get('k')\n y = x.sin()", False),
+        ("while todo:\n x = todo.pop()\n y = my_todo.pop() + x", False),
+        ("while todo and best < 3:\n x = todo.pop()\n best = min(best, x)", False),
         ("while todo:\n x = todo.pop()\n todo.extend(near(x))", False),
         ("while todo:\n x = todo.pop()\n total = f(total, x)", False),
         ("while error > 1:\n x = f(x)", False),
     ],
 )
 def test_iterations_are_independent_if_none_needs_another(loop, expected):
-    assert is_independent(ast.parse(loop).body[0]) is expected
+    tree = ast.parse(loop)
+    assert is_independent(tree.body[-1], tree) is expected
 
 
 def test_imports_are_recorded_and_modules_keep_their_loaders(tmp_path, monkeypatch):
@@ -246,10 +262,34 @@ def test_a_replayed_gain_is_that_of_the_whole_program():
     assert "about 1.00x in all" in "\n".join(finding.lines(1, 10.0, 0.5))
 
 
-def test_a_call_continues_the_one_before_if_inputs_and_results_grow():
-    known, text = Continued(), torch.arange(8.0)
-    causal = [known.part(0, (text[:n],), text[:n].cumsum(0)) for n in (3, 4, 5)]
-    assert causal == [0.0, 0.75, 0.8]
-    whole = [known.part(1, (text[:n],), text[:n] - text[:n].mean()) for n in (3, 4)]
-    others = [known.part(2, (text[:n] + n,), text[:n]) for n in (3, 4)]
-    assert whole == others == [0.0, 0.0]
+def distances(text, tmp_path):
+    """The patched lines, run; None without a patch."""
+    path = tmp_path / "program.py"
+    path.write_text(f"import torch\n{text}\n")
+    lines = path.read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if "None] - " in line]
+    patch = pairwise._patch(str(path), number)
+    return patch and patch.apply(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_patched"),
+    [
+        ("diff = a[:, None] - b[None]\nd = (diff**2).sum(-1)", True),
+        ("d = (a[:, None] - b[None]).pow(2).sum(dim=-1)", True),
+        ("diff = f(a)[:, None] - b[None]\nd = (diff**2).sum(-1)", False),
+        ("diff = a[:, None] - b[None]\na = a + 1\nd = (diff**2).sum(-1)", False),
+        ("diff = a[:, None] - b[None]\nd = (diff**2).sum(-1) + diff[0, 0]", False),
+    ],
+)
+def test_distances_without_differences_are_as_accurate(text, is_patched, tmp_path):
+    patched = distances(text, tmp_path)
+    assert (patched is not None) == is_patched
+    if patched is not None:
+        near = 3000 + 0.01 * torch.arange(24.0).reshape(8, 3)
+        scope = {"a": near, "b": near.clone()}
+        exec(text, scope)
+        expected = scope["d"]
+        exec(patched.replace("import torch", "import pellucid as torch"), scope)
+        torch.testing.assert_close(scope["d"], expected)
+        assert "diff = a" not in patched

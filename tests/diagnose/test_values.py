@@ -1,68 +1,27 @@
-"""Expressions that compute the same values again are found by comparing their bits.
-
-`answers_of` runs a rewritten program in this process; shares are of the calls' times,
-so tests ask only for what was repeated, never for a share.
-"""
+"""Expressions that compute the same values again are found by comparing their bits."""
 
 import ast
 import builtins
-import contextlib
-from pathlib import Path
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from tests.diagnose import clock
+from tests.diagnose.asking import PROGRAMS, answers_of, counted, executed, found_in
 
 import pellucid as torch
-from pellucid import run
-from pellucid.diagnose.child import main_module
+from pellucid.diagnose import values as values_module
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.instrument import AGAIN, Place, Probes
+from pellucid.diagnose.rows import Rows
 from pellucid.diagnose.rules import (
     conversions,
     factored,
     growing_metric,
     mostly_zeros,
-    recomputed,
     rows_used,
-    uncached_generation,
 )
-from pellucid.diagnose.values import Enough, Rows, Values, answered
-
-PROGRAMS = Path(__file__).parent / "programs"
-
-
-def executed(script, text=None):
-    run.install()
-    code, module = main_module(str(script), {str(script): text} if text else {})
-    with contextlib.suppress(Enough):
-        exec(code, module.__dict__)
-    return module
-
-
-def answers_of(script):
-    """What a run says of every statement of a program: [(text, line, answer)]."""
-    statements = (n for n in ast.walk(ast.parse(script.read_text())))
-    lines = [(str(script), n.lineno) for n in statements if isinstance(n, ast.stmt)]
-    probes, values = Probes(lines), Values()
-    setattr(builtins, AGAIN, values.again)
-    try:
-        executed(script, probes.texts[str(script)])
-    finally:
-        delattr(builtins, AGAIN)
-    return probes, answered(values)["answers"]
-
-
-def counted(answers):
-    """The same with a second for each repeated call, however long it took."""
-    for known in answers.values():
-        known["seconds"] = float(known["again"])
-        known["row_seconds"] = known["rows_again"] / 100
-    return answers
-
-
-def found_in(probes, answers):
-    values = {"answers": answers, "seconds": 10.0, "rows": {}}
-    return recomputed.answer(probes.places, values, [])
+from pellucid.diagnose.values import Values
 
 
 @pytest.mark.parametrize(
@@ -406,20 +365,28 @@ def test_masks_that_are_equal_by_chance_are_no_repetition(tmp_path):
     assert again["0.5 * equal"] == 0 and again["0.5 * ties"] == 5
 
 
-def test_calls_that_continue_the_call_before_compute_its_part_again():
-    probes, answers = answers_of(PROGRAMS / "repeating_generation.py")
-    for known in answers.values():
-        known["extended_seconds"] = float(known["extended"])
-    values = {"answers": answers, "seconds": 12.0, "rows": {}}
-    (found,) = uncached_generation.answer(probes.places, values, [])
-    assert found.text == "states, _ = cell(table(torch.tensor([text])))"
-    assert "11 of 12 calls of cell(table(" in found.evidence
+NET = """
+import torch
+net, zeros, total = torch.nn.Linear(8, 4).requires_grad_(False), torch.zeros(4, 8), 0.0
+"""
+AGAIN_AND_AGAIN = """
+for _ in range(6):
+    out = net(zeros)
+    total = total / 2 + out
+"""
+OTHERS = "for k in range(12):\n    out = net(torch.rand(4, 8))\n"
 
 
-def test_what_was_called_to_warm_up_is_not_computed_again():
-    probes, answers = answers_of(PROGRAMS / "repeating_warm_up.py")
-    warm = [a for p, a in zip(probes.places, answers.values(), strict=False)]
-    assert any(known["again"] for known in warm)
-    for known in answers.values():
-        known["last"] = min(known["last"], 0.4) if known["again"] else known["last"]
-    assert not found_in(probes, counted(answers))
+@pytest.mark.parametrize("is_warm_up", [True, False])
+def test_what_was_called_to_warm_up_is_not_computed_again(
+    is_warm_up, tmp_path, monkeypatch
+):
+    ticks = count()
+    ticking = SimpleNamespace(process_time=lambda: next(ticks) / 1e4)
+    monkeypatch.setattr(values_module, "time", ticking)
+    parts = (AGAIN_AND_AGAIN, OTHERS) if is_warm_up else (OTHERS, AGAIN_AND_AGAIN)
+    script = tmp_path / "program.py"
+    script.write_text(NET + "".join(parts))
+    probes, answers = answers_of(script)
+    found = [finding.text for finding in found_in(probes, counted(answers))]
+    assert found == ([] if is_warm_up else ["out = net(zeros)"])

@@ -32,7 +32,7 @@ class Diagnosis:
         self.report: Report | None = None
 
     def __enter__(self) -> Self:
-        from pellucid.diagnose.verdict import Recording
+        from pellucid.diagnose.session import Recording
 
         self._recording = Recording()
         self._recording.start()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-_TIMES, _BESIDES = 3, 4.6  # of a program's time, and seconds
+_TIMES, _BESIDES = 3, 4.0  # of a program's time, and seconds
 _PATIENCE = 3
 
 

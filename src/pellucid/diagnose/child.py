@@ -108,7 +108,8 @@ def _cpu_seconds() -> float:
 
 def recorded(code: CodeType, module: ModuleType, leaving: Leaving) -> str:
     """The report of a run, as `Report.unpickled` reads it."""
-    from pellucid.diagnose.verdict import Full, Recording, report_of
+    from pellucid.diagnose.session import Full, Recording
+    from pellucid.diagnose.verdict import report_of
 
     recording = Recording([str(module.__file__)], leaving)
     recording.start()

@@ -60,7 +60,7 @@ def replaced_anywhere(file: str, pattern: str, by: str) -> Patch | None:
 
 
 def replaced_nodes(
-    file: str, replacements: Sequence[tuple[ast.expr, str]]
+    file: str, replacements: Sequence[tuple[ast.expr | ast.keyword, str]]
 ) -> Patch | None:
     """The patch that replaces expressions by texts; an expression inside of another
     replaced one is left to that.

@@ -1,10 +1,8 @@
 """Measures a patch's gain: original and patched program alternate in child processes.
 
 Every run is a separate process that executes the script with the text of some files
-replaced; no file is changed. A gain is the median of the ratios of pairs, which run one
-directly after the other, in changing order: what else the machine does is alike for
-both. It counts if the interval's lower end is above 1.05, if most of many pairs gain
-clearly, or if the peak of memory falls by a twentieth.
+replaced; no file is changed. The runs of a pair follow each other directly, in changing
+order: what else the machine does is alike for both. ``judging.py`` says what they show.
 """
 
 from __future__ import annotations
@@ -21,23 +19,26 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any, TextIO
 
 from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.findings import Finding, Report
+from pellucid.diagnose.judging import (
+    GAIN,
+    best_of_each_line,
+    interval,
+    is_proved,
+    is_worth,
+    judge,
+    not_mended,
+    rank,
+    ratios_of,
+)
 from pellucid.diagnose.values import SECONDS
 
 _PAIRS = 9  # at the most; fewer once the interval of some is narrow enough
 _NARROW = {2: 1.06, 3: 1.1, 5: 1.2}
-_ALIKE = 1.2  # use of cores of two versions whose CPU times are compared
-_GAIN, _SAVING = 1.05, 0.05
-# Of many pairs: the median, and the lower end without the extremes.
-_MANY, _CLEAR, _EQUAL = 4, 1.1, 0.98
 _UNPROVED = 0.3  # share of the time from which a fix is named that was not tried
-_SLOWER = 0.9  # than this: memory is not worth it, and above the noise
-_CERTAIN, _GUESSED = 0.8, 0.4  # parts of a share that an untried fix may save
-_OTHER = 0.7  # of a gain, if the output differs
 _ASKED = 0.08  # share of the time from which values are compared
 _OF_VALUES = 0.4  # of the time that is left: to compare values
 _OF_REPLAYS, _REPLAY = 1.0, 0.6  # seconds: to start a process, and of each replay
@@ -156,9 +157,10 @@ def measure(
     # By the program alone; of a part that was recorded, the first part.
     if output is not None and _repeats(trials.plain, output, report.is_part):
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
-    useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= _GAIN}
+    useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= GAIN}
     untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
+    useless |= {id(f) for f in every if not is_proved(f)}
     report.dropped = [f.text for f in every if id(f) in useless]
     worth = [f for f in report.findings if id(f) not in useless]
     report.findings = sorted(not_mended(best_of_each_line(worth)), key=rank)
@@ -209,7 +211,7 @@ class Trials:
     def _is_done(self, finding: Finding) -> bool:
         ratios = ratios_of(*self.sides(finding))
         limits = [limit for count, limit in _NARROW.items() if len(ratios) >= count]
-        low, high = _interval(ratios)
+        low, high = interval(ratios)
         is_narrow = high <= max(limits, default=0.0) * low
         return is_narrow or id(finding) in self.failed
 
@@ -272,120 +274,6 @@ def _ask(program: Program, report: Report, budget: Budget) -> None:
     report.findings.sort(key=rank)
 
 
-def rank(finding: Finding) -> float:
-    """Orders findings: the greatest gain first, measured or to be expected."""
-    if finding.measured_gain is not None:
-        return -finding.measured_gain[0]
-    part = _CERTAIN if finding.is_certain else _GUESSED
-    return -1 / (1 - part * finding.part * min(finding.share, 1.0))
-
-
-def judge(
-    finding: Finding, plain: list[dict[str, Any]], patched: list[dict[str, Any]]
-) -> None:
-    """Fills in the result of pairs of runs: dicts of seconds, peak and output."""
-    pairs = list(zip(plain, patched, strict=False))
-    if not pairs:
-        return
-    ratios = ratios_of(plain, patched)
-    finding.measured_gain = median(ratios), *_interval(ratios)
-    finding.pairs = len(pairs)
-    finding.same_output = all(a["output"] == b["output"] for a, b in pairs)
-    for peak in ("peak", "resident") if finding.kind == "peak" else ("peak",):
-        before = min(a.get(peak, 0) for a, _ in pairs)
-        saved = before - min(b.get(peak, 0) for _, b in pairs)
-        if saved > _SAVING * before:
-            finding.saved_bytes = max(saved, finding.saved_bytes)
-    if finding.patch is not None:
-        finding.patched = finding.patch.diff()
-
-
-def ratios_of(
-    plain: Sequence[dict[str, Any]], patched: Sequence[dict[str, Any]]
-) -> list[float]:
-    """How many times as long the first of each pair took, sorted. The CPU's time is
-    compared instead unless it is the less steady one, if both versions use as many
-    cores.
-    """
-    pairs = list(zip(plain, patched, strict=False))
-    if not pairs:
-        return []
-    clock = "seconds"
-    if all("cpu" in run for pair in pairs for run in pair):
-        cores = [
-            [run["cpu"] / run["seconds"] for run in side] for side in (plain, patched)
-        ]
-        first, second = map(median, cores)
-        is_alike = max(first, second) <= _ALIKE * min(first, second)
-        spread = {
-            name: max(run[name] for run in plain) / min(run[name] for run in plain)
-            for name in ("cpu", "seconds")
-        }
-        if is_alike and spread["cpu"] <= spread["seconds"]:
-            clock = "cpu"
-    return sorted(a[clock] / b[clock] for a, b in pairs)
-
-
-def _interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """Of sorted ratios, without the extremes of many, which other programs cause."""
-    cut = len(ratios) // 5
-    return (ratios[cut], ratios[-1 - cut]) if ratios else (0.0, 1.0)
-
-
-def best_of_each_line(findings: list[Finding]) -> list[Finding]:
-    """Keeps the fix with the greatest measured gain among several for one line's time
-    or memory, or that change the same lines.
-    """
-    measured = [f for f in findings if f.measured_gain is not None]
-    places = {_place(finding) for finding in measured}
-    taken: set[tuple[str, int, bool]] = set()
-    best: set[int] = set()
-    for finding in sorted(measured, key=_worth, reverse=True):
-        is_memory = _place(finding)[2]
-        lines = {(file, line, is_memory) for file, line in _changed([finding])}
-        lines.add(_place(finding))
-        if not lines & taken:
-            best.add(id(finding))
-            taken |= lines
-    return [f for f in findings if id(f) in best or _place(f) not in places]
-
-
-def _place(finding: Finding) -> tuple[str, int, bool]:
-    return finding.file, finding.line, finding.kind in ("peak", "leak")
-
-
-def _changed(findings: Sequence[Finding]) -> set[tuple[str, int]]:
-    """The lines that patches replace."""
-    return {
-        (finding.patch.file, number)
-        for finding in findings
-        if finding.patch is not None
-        for first, last, _ in finding.patch.edits
-        for number in range(first, last + 1)
-    }
-
-
-def _worth(finding: Finding) -> float:
-    """Its measured gain; less if the output differs."""
-    assert finding.measured_gain is not None
-    return finding.measured_gain[0] * (_OTHER if finding.same_output is False else 1.0)
-
-
-def not_mended(findings: list[Finding]) -> list[Finding]:
-    """Drops unmeasured findings at lines that a measured fix changes, or of which a
-    certain one is known.
-    """
-    changed = _changed([f for f in findings if f.measured_gain is not None])
-    certain = {(f.file, f.line) for f in findings if f.is_certain}
-    return [
-        f
-        for f in findings
-        if f.measured_gain is not None
-        or ((f.file, f.line) not in changed | certain)
-        or (f.is_certain and (f.file, f.line) not in changed)
-    ]
-
-
 def replay(findings: list[Finding], seconds: float) -> None:
     """Fills in the gains of replacement expressions, in one child process; of those
     with the greatest share if there is not the time for all.
@@ -405,17 +293,3 @@ def replay(findings: list[Finding], seconds: float) -> None:
         if gain is not None:
             *own, finding.replayed_once = gain
             finding.replayed_gain = tuple(own)
-
-
-def is_worth(finding: Finding) -> bool:
-    """Whether a measurement is a gain: of time, or of memory if no time is lost, or if
-    it is an option's that saves memory.
-    """
-    gain = finding.measured_gain
-    if gain is None:
-        return False
-    is_memory = finding.kind in ("peak", "leak")
-    is_slower = gain[2] < _SLOWER
-    saves = is_memory if finding.is_option else not is_slower
-    is_steady = finding.pairs >= _MANY and gain[0] > _CLEAR and gain[1] > _EQUAL
-    return gain[1] > _GAIN or is_steady or (finding.saved_bytes > 0 and saves)

@@ -70,6 +70,7 @@ class Finding:
     option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
     the fix computes the same values; if the output differs, it is wrong.
     ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
+    ``is_guess``: the evidence is no loss yet: pairs of runs are to show it.
     ``part``: of the share, what the fix saves at the most.
     ``is_question``: a place whose values a further run is to compare; no finding yet.
     """
@@ -91,6 +92,7 @@ class Finding:
     same_output: bool | None = None
     keeps_output: bool = False
     is_certain: bool = False
+    is_guess: bool = False
     is_option: bool = False
     is_question: bool = False
     replay: Replay | None = None

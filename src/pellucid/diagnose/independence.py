@@ -7,19 +7,28 @@ itself, and adds to totals and containers that it does not read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from pellucid.diagnose.patterns import MODULES
 
 ADDING = ("append", "add", "extend", "insert", "setdefault")
 _CHANGING = ("pop", "popleft", "popitem", "remove", "clear", "update", "read", "next")
 _TAKING = ("get", "get_nowait", "pop", "popleft")
+_LEFT = ("len", "empty", "qsize")  # calls that ask what a container still has
+_ITEM = "<item>"  # no name of a program
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-def is_independent(loop: ast.AST) -> bool:
-    """Of a loop or a comprehension; False where the source does not show it."""
+def is_independent(loop: ast.AST, tree: ast.Module | None) -> bool:
+    """Of a loop or a comprehension of a tree; False where the source does not show
+    it.
+    """
     if isinstance(loop, ast.While):
-        drained = _as_for(loop)
-        return drained is not None and is_independent(drained)
+        drained = _as_for(loop, tree) if tree is not None else None
+        return drained is not None and is_independent(drained, tree)
     if isinstance(loop, _COMPREHENSIONS):
         return not any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(loop))
     if not isinstance(loop, ast.For) or _is_of_chunks(loop.iter):
@@ -37,30 +46,127 @@ def is_independent(loop: ast.AST) -> bool:
     return not carried and not totals & reads
 
 
-def _as_for(loop: ast.While) -> ast.For | None:
+def _as_for(loop: ast.While, tree: ast.AST) -> ast.For | None:
     """A loop that takes items from a container until that is empty, as one over its
-    items; None of others.
+    items; None of others, and where the container may be given more of them: by a name
+    that it has besides, or by a function that the loop calls.
     """
-    tested = {ast.unparse(n) for n in ast.walk(loop.test) if isinstance(n, ast.expr)}
-    takes = [
-        node
-        for statement in loop.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in _TAKING
-        and ast.unparse(node.func.value) in tested
-    ]
-    if len(takes) != 1:
+    nodes = [n for statement in loop.body for n in ast.walk(statement)]
+    taken = [n for n in nodes if isinstance(n, ast.Call) and _takes(n, loop.test)]
+    if len(taken) != 1:
         return None
-    owner = takes[0].func.value  # type: ignore[attr-defined]
-    item = ast.Name("_item", ast.Load())
-    text, taken = ast.unparse(ast.Module(loop.body, [])), ast.unparse(takes[0])
-    body = ast.parse(text.replace(taken, item.id)).body
-    uses = [n for s in body for n in ast.walk(s) if isinstance(n, ast.expr)]
-    if any(ast.unparse(use) == ast.unparse(owner) for use in uses):
-        return None  # what it takes is not all that it does to the container
-    return ast.For(ast.Name(item.id, ast.Store()), owner, body, [])
+    if not all(_is_harmless(call, tree) for call in _calls(loop, taken[0])):
+        return None
+    owner = taken[0].func.value  # type: ignore[attr-defined]
+    tested = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and _is_store(n)}
+    nested = [s for s in loop.body if hasattr(s, "body") and taken[0] in ast.walk(s)]
+    if tested & stored or nested or _has_other_names(owner, tree):
+        return None
+    body = _with_item(loop.body, taken[0])
+    root = ast.unparse(owner).partition(".")[0]
+    for used in (n for statement in body for n in ast.walk(statement)):
+        if isinstance(used, ast.Name) and used.id == root:
+            return None  # what it takes is not all that it does to the container
+    return ast.For(ast.Name(_ITEM, ast.Store()), owner, body, [])
+
+
+def _with_item(node: object, taken: ast.Call) -> Any:
+    """A copy of a part of a tree, with an item's name for the call that takes it."""
+    if node is taken:
+        return ast.Name(_ITEM, ast.Load())
+    if isinstance(node, list):
+        return [_with_item(one, taken) for one in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: _with_item(own, taken) for name, own in ast.iter_fields(node)}
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _takes(call: ast.Call, test: ast.expr) -> bool:
+    """Whether a call takes an item of a container that a condition reads."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _TAKING:
+        return False
+    is_end = call.func.attr == "pop" and [ast.unparse(a) for a in call.args] == ["0"]
+    if call.keywords or (call.args and not is_end):
+        return False  # of a dict, by its key
+    container = ast.dump(call.func.value)
+    tested = (n for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute))
+    return any(ast.dump(node) == container for node in tested)
+
+
+def _calls(loop: ast.While, taken: ast.Call) -> Iterator[ast.Call]:
+    """The calls that a loop makes, but for those that ask for what is left."""
+    for node in ast.walk(loop.test):
+        name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if name and name.rpartition(".")[2] not in _LEFT:
+            yield node  # type: ignore[misc]
+    for node in (n for statement in loop.body for n in ast.walk(statement)):
+        if isinstance(node, ast.Call) and node is not taken:
+            yield node
+
+
+def _is_harmless(call: ast.Call, tree: ast.AST) -> bool:
+    """Whether a called function is none of the program's: one of a module, a builtin
+    one, a tensor's method, by its name, or one that adds to a list that is known.
+    """
+    function = call.func
+    if isinstance(function, ast.Name):
+        return hasattr(builtins, function.id)
+    if not isinstance(function, ast.Attribute):
+        return False
+    if ast.unparse(function).partition(".")[0] in MODULES:
+        return True
+    if function.attr in ADDING:
+        return _is_list(function.value, tree)
+    return function.attr in _tensor_methods()
+
+
+@cache
+def _tensor_methods() -> frozenset[str]:
+    import pellucid as torch
+
+    return frozenset(dir(torch.Tensor))
+
+
+def _is_list(container: ast.expr, tree: ast.AST) -> bool:
+    """Whether all that a program binds to a name is lists or sets of its own."""
+    values = [v for name, v in _assigned(tree) if name == ast.unparse(container)]
+    kinds = ast.List | ast.Set | ast.ListComp | ast.SetComp
+    return bool(values) and all(
+        isinstance(v, kinds) or ast.unparse(v) in ("set()", "list()") for v in values
+    )
+
+
+def _has_other_names(container: ast.expr, tree: ast.AST) -> bool:
+    """Whether a program binds a container, or one of its methods, to a name."""
+    values = [value for _, value in _assigned(tree)]
+    values += [v.value for v in values if isinstance(v, ast.Attribute)]
+    return any(ast.dump(value) == ast.dump(container) for value in values)
+
+
+def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The targets of a tree's assignments, and what they are given."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            yield from _parts(node.targets, node.value)
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            yield ast.unparse(node.target), node.value
+
+
+def _parts(
+    targets: Sequence[ast.expr], value: ast.expr
+) -> Iterator[tuple[str, ast.expr]]:
+    for target in targets:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for own, part in zip(target.elts, value.elts, strict=False):
+                yield from _parts([own], part)
+        else:
+            yield ast.unparse(target), value
+
+
+def _is_store(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _is_of_chunks(iterable: ast.expr) -> bool:

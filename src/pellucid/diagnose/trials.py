@@ -15,8 +15,8 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from pellucid.diagnose.experiments import is_worth, judge, rank
 from pellucid.diagnose.findings import Finding, Report
+from pellucid.diagnose.judging import is_proved, is_worth, judge, rank
 
 _PAIRS, _LONGEST = 7, 1.0  # at most; of at least three pairs together, in seconds
 _SECONDS = 0.005  # of a run, at least
@@ -34,7 +34,8 @@ def measure_function(call: Callable[[Any], Any], fn: Any, report: Report) -> Non
     report.options += _settings(call, fn, report)
     tried = [f for f in report.findings if f.pairs]
     report.dropped = [f.text for f in tried if not is_worth(f)]
-    report.findings = [f for f in report.findings if not f.pairs or is_worth(f)]
+    worth = (f for f in report.findings if not f.pairs or is_worth(f))
+    report.findings = [f for f in worth if is_proved(f)]
     report.options = [f for f in report.options if is_worth(f)]
 
 

@@ -17,12 +17,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pellucid.diagnose.continued import Continued
+from pellucid.diagnose.rows import Rows
 
 SECONDS = 4.5  # of the CPU since the first call, at the most
 _OWN = 1 / 3  # part of these for fingerprints
 _ITEMS, _DEPTH, _TRIES = 256, 3, 100
-_ROWS = 1024  # of a table that may be larger than needed
 _LOOKED_AT, _LARGE = 3, 1 << 16  # calls; elements of a large matrix
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
@@ -37,9 +36,7 @@ class Answer:
     ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
     contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
     ``parts``: seconds of each eighth of its calls; ``last``: the moment of the last one
-    that computed a result again, as a part of the time that was watched; ``extended``:
-    calls on what the call before had and more, with its result and more, and
-    ``extended_seconds``: the part of their time for what was there before.
+    that computed a result again, as a part of the time that was watched.
     """
 
     calls: int = 0
@@ -59,8 +56,6 @@ class Answer:
     nonzero: list[float] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
     last: float = 0.0
-    extended: int = 0
-    extended_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,6 @@ class Values:
         self._each: dict[int, list[set[Any]]] = {}
         self._objects: dict[int, set[Any]] = {}
         self._rows: dict[int, set[Any]] = {}
-        self._continued = Continued()
         self._running: list[int] = []
         self._tensors: dict[int, tuple[Any, int, Any, int]] = {}
         self._uniform = 0
@@ -168,9 +162,6 @@ class Values:
             answer.nonzero = list(map(max, known, parts))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
-        part = self._continued.part(call.number, call.given, call.result)
-        answer.extended += part > 0
-        answer.extended_seconds += call.took * part
         is_plain = _is_plain(call.result)
         answer.has_numbers |= is_plain
         if None in call.source or not (is_plain or _holds_values(call.result)):
@@ -296,7 +287,10 @@ def _nonzero(value: Any) -> float:
         return 1.0
     if value.dim() != 2 or value.numel() < _LARGE:
         return 1.0
-    return float(value.detach().count_nonzero()) / value.numel()
+    try:
+        return float(value.detach().count_nonzero()) / value.numel()
+    except RuntimeError:  # a quantized or meta tensor, or one of a transform
+        return 1.0
 
 
 def _is_plain(result: Any) -> bool:
@@ -351,53 +345,6 @@ def _batch_of(given: Any, result: Any) -> int | None:
     if not is_alike or len(result) != len(batch) or len(batch) < 2:
         return None
     return tensors[0]
-
-
-class Rows:
-    """Which rows of embeddings and which classes of losses a program uses: by their
-    number, those used, and how many more were used in the second half of the calls.
-    """
-
-    def __init__(self) -> None:
-        self._used: dict[int, Any] = {}
-        self._counts: dict[int, list[tuple[int, int]]] = {}
-
-    def watch(self) -> None:
-        """Look at the indices from now on."""
-        from pellucid.nn import functional
-
-        embedding, cross_entropy = functional.embedding, functional.cross_entropy
-
-        def looked_up(input: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-            self._use(len(weight), input)
-            return embedding(input, weight, *args, **kwargs)
-
-        def compared(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            if not target.is_floating_point() and input.dim() > 1:
-                self._use(input.shape[1], target)
-            return cross_entropy(input, target, *args, **kwargs)
-
-        functional.embedding, functional.cross_entropy = looked_up, compared
-
-    def _use(self, rows: int, indices: Any) -> None:
-        import numpy as np
-
-        if rows < _ROWS:
-            return
-        used = self._used.setdefault(rows, np.zeros(rows, bool))
-        own = indices.detach().numpy(force=True).reshape(-1)
-        used[own[(own >= 0) & (own < rows)]] = True
-        counts = self._counts.setdefault(rows, [(0, 0)])
-        counts.append((counts[-1][0] + own.size, int(used.sum())))
-
-    def answer(self) -> dict[str, tuple[int, int, int]]:
-        """Of each number of rows: values seen, rows used, rows used in the first half
-        of the calls.
-        """
-        return {
-            str(rows): (*counts[-1], counts[len(counts) // 2][1])
-            for rows, counts in self._counts.items()
-        }
 
 
 def answered(values: Values) -> dict[str, Any]:

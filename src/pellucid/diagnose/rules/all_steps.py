@@ -31,7 +31,7 @@ def find(facts: Facts) -> list[Finding]:
     for file in facts.files:
         tree = tree_of(file)
         for loop in ast.walk(tree) if tree else ():
-            if not isinstance(loop, ast.For) or is_independent(loop):
+            if not isinstance(loop, ast.For) or is_independent(loop, tree):
                 continue
             if called_names(file, loop) & _DRIVERS:
                 continue

@@ -1,5 +1,9 @@
 """Backward passes that record a graph of their own, which no other backward pass runs:
 ``create_graph=True`` where only the gradients are needed.
+
+The recording shows that none was run, the source that none can be in another run.
+``create_graph`` also keeps the graph of the pass itself: where a second pass goes
+through that, ``retain_graph`` takes its place.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import numpy as np
 
 from pellucid.diagnose.edits import replaced_nodes, tree_of
 from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.flow import is_differentiated
 from pellucid.diagnose.stacks import nodes_made
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.columns import Array
@@ -32,6 +37,9 @@ def find(facts: Facts) -> list[Finding]:
             share = facts.share_of(facts.stacks.of(chains).total)
             if nodes < _NODES or used or share < _SHARE:
                 continue
+            if is_differentiated([t for t in map(tree_of, facts.files) if t], call):
+                continue
+            is_retained = _runs_again(facts, values)
             findings.append(
                 Finding.at(
                     file,
@@ -39,12 +47,14 @@ def find(facts: Facts) -> list[Finding]:
                     kind="waste",
                     evidence=f"{share:.0%} of the time: backward passes record {nodes} "
                     "nodes for derivatives of the gradients, and none is run",
-                    fix="leave create_graph out: the gradients need no graph",
+                    fix="retain_graph=True instead, for the second pass: the gradients "
+                    "need no graph"
+                    if is_retained
+                    else "leave create_graph out: the gradients need no graph",
                     share=share,
                     part=0.5,
-                    patch=_patch(file, keyword),
+                    patch=_patch(file, call, keyword, is_retained),
                     keeps_output=True,
-                    is_certain=True,
                 )
             )
     return findings
@@ -69,5 +79,20 @@ def _calls(file: str) -> Iterator[tuple[ast.Call, ast.keyword]]:
                 yield node, keyword  # type: ignore[misc]
 
 
-def _patch(file: str, keyword: ast.keyword) -> Patch | None:
+def _runs_again(facts: Facts, chains: Array) -> bool:
+    """Whether other passes run nodes that those of some chains of frames run."""
+    columns = facts.log.columns
+    nodes = columns.rows_of(Kind.NODE)
+    nodes = nodes[columns.sequence[nodes] >= 0]
+    numbers, counts = np.unique(columns.sequence[nodes], return_counts=True)
+    own = columns.sequence[nodes[np.isin(columns.line[nodes], chains)]]
+    return bool(np.isin(own, numbers[counts > 1]).any())
+
+
+def _patch(
+    file: str, call: ast.Call, keyword: ast.keyword, is_retained: bool
+) -> Patch | None:
+    is_said = any(other.arg == "retain_graph" for other in call.keywords)
+    if is_retained and not is_said:
+        return replaced_nodes(file, [(keyword, "retain_graph=True")])
     return replaced_nodes(file, [(keyword.value, "False")])

@@ -1,5 +1,5 @@
 """Work in a training loop that the training does not need: logs, snapshots, validation
-in every step.
+in every step. What a later round of a statement reads is a result of the loop.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pellucid.diagnose.carried import carried
 from pellucid.diagnose.edits import definition_of, every_tenth, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.rules import parameter_loops
@@ -62,10 +63,13 @@ def _training_loops(file: str) -> Iterator[ast.stmt]:
 
 
 def _needed(file: str, loop: ast.stmt) -> set[ast.stmt]:
-    """The statements on which a step depends, in this iteration or the next."""
+    """The statements on which a step depends, in this iteration or the next, or what
+    the loop carries.
+    """
     body = loop.body  # type: ignore[attr-defined]
     needed = {s for s in body if _names(s, attributes=True) & set(_TRAINS)}
     needed |= {s for s in body if any(map(_leaves, ast.walk(s)))}
+    needed |= carried(body)
     while True:
         read = {name for s in needed for name in _names(s)}
         more = {s for s in body if s not in needed and _written(file, s) & read}

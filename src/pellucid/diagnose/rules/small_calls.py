@@ -44,7 +44,7 @@ def find(facts: Facts) -> list[Finding]:
             and not called_names(file, loop) & set(_DRIVERS)
             and not parameter_loops.updates_parameters(loop)
             and _computes(loop)
-            and is_independent(loop)
+            and is_independent(loop, tree)
         ]
         large = [
             (loop, c)

@@ -1,7 +1,10 @@
 """A strided operand that is read many times: one ``contiguous`` is cheaper.
 
 The recording has the strides of every operand, and the arguments of every view op. The
-line that created the view is that of an op whose result has these strides.
+line that created the view is that of an op whose result has these strides. Reads count
+that are slower for it: products take transposed operands as they are, elementwise ops
+take operands of one layout, and channels-last is the layout for convolutions. What it
+costs is not in the recording: a gain has to be measured.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.facts import TensorFacts
 
 _LARGE, _READS, _SHARE = 1 << 14, 5, 0.2
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 _Geometry = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -30,7 +34,9 @@ def find(facts: Facts) -> list[Finding]:
     counts: dict[TensorFacts, int] = defaultdict(int)
     for item in facts.items:
         for tensor in item.arguments:
-            if isinstance(tensor, TensorFacts) and _is_strided(tensor):
+            if not isinstance(tensor, TensorFacts) or not _is_strided(tensor):
+                continue
+            if _is_slower(item, tensor):
                 reads[tensor] += item.total
                 counts[tensor] += item.calls
     findings = []
@@ -54,16 +60,32 @@ def find(facts: Facts) -> list[Finding]:
                 fix="contiguous() once, where the view is created",
                 share=share,
                 patch=_patch(file, number),
+                is_guess=True,
             )
         )
     return findings
 
 
 def _is_strided(tensor: TensorFacts) -> bool:
-    """Whether no stride is 0 and the last axis is not contiguous."""
+    """Whether no stride is 0 and the last axis is not contiguous; channels are the last
+    axis of channels-last.
+    """
     if prod(tensor.shape) < _LARGE or not tensor.strides:
         return False
-    return 0 not in tensor.strides and tensor.shape[-1] > 1 and tensor.strides[-1] > 1
+    if tensor.shape[-1] == 1 or tensor.strides[-1] == 1 or 0 in tensor.strides:
+        return False
+    last = _CHANNELS_LAST.get(len(tensor.shape))
+    return last is None or not _meta(tensor).is_contiguous(memory_format=last)
+
+
+def _is_slower(item: Computation, tensor: TensorFacts) -> bool:
+    """Whether an op may be slower for the strides of an operand."""
+    kind = _C._op_facts(item.op)[0]
+    if kind == "contraction" or item.routes:
+        return False
+    others = [a for a in item.arguments if getattr(a, "shape", None) == tensor.shape]
+    is_mixed = any(other.strides != tensor.strides for other in others)
+    return kind != "pointwise" or item.is_copy or is_mixed
 
 
 def _origins(facts: Facts, tensor: TensorFacts) -> list[Computation]:
@@ -80,17 +102,16 @@ def _origins(facts: Facts, tensor: TensorFacts) -> list[Computation]:
 
 def _result(item: Computation) -> _Geometry | None:
     """The geometry that a view op gives its operand; None where it is not known."""
-    arguments = [
-        torch.empty_strided(a.shape, a.strides, device="meta")
-        if isinstance(a, TensorFacts)
-        else a
-        for a in item.arguments
-    ]
+    arguments = [_meta(a) if isinstance(a, TensorFacts) else a for a in item.arguments]
     try:
         result = _overload(item.op)(*arguments)
         return _geometry(tuple(result.shape), tuple(result.stride()))
     except (AttributeError, NotImplementedError, RuntimeError, TypeError):
         return None
+
+
+def _meta(tensor: TensorFacts) -> Any:
+    return torch.empty_strided(tensor.shape, tensor.strides, device="meta")
 
 
 @cache

@@ -1,25 +1,20 @@
-"""A sequence that a loop extends and feeds whole to a model: every round computes all
-positions again.
-
-`find` sees it in the source, if the loop reads the last position; `answer` in values,
-where each call continues the one before: it has its inputs and its results, and more.
+"""A sequence that a loop extends and feeds whole to a model, of which it reads the last
+position: every round computes all positions again.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from pellucid.diagnose.edits import LAST, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.instrument import Place
 from pellucid.diagnose.patterns import MODULES
 from pellucid.diagnose.verdict import Facts
 
 _SHARE, _LENGTHS = 0.15, 5
-_CALLS, _MOST = 8, 0.7
 _JOINS = ("cat", "concat", "concatenate", "hstack")
 _EXTENDS = ("append", "extend")
 _PAST = ("past", "cache", "state", "memory", "kv")
@@ -49,45 +44,6 @@ def find(facts: Facts) -> list[Finding]:
                 )
             )
     return findings
-
-
-def answer(
-    places: Sequence[Place], values: Mapping[str, Any], questions: Sequence[Finding]
-) -> list[Finding]:
-    """The outermost expressions most of whose calls continue the call before."""
-    chosen = {
-        int(key): known
-        for key, known in values["answers"].items()
-        if known["calls"] >= _CALLS
-        and known["extended"] >= _MOST * known["calls"]
-        and not _joins(places[int(key)].node)
-    }
-    findings = []
-    for number, known in chosen.items():
-        place = places[number]
-        share = min(known["extended_seconds"] / max(values["seconds"], 1e-9), 1.0)
-        if share < _SHARE or set(known["outer"]) & set(chosen):
-            continue
-        findings.append(
-            Finding.at(
-                place.file,
-                place.node.lineno,
-                kind="waste",
-                evidence=f"{share:.0%} of the time: {known['extended']} of "
-                f"{known['calls']} calls of {place.text} compute what the call before "
-                "did, and one position more",
-                fix=_fix(place.file),
-                share=share,
-                is_certain=True,
-            )
-        )
-    return findings
-
-
-def _joins(node: ast.expr) -> bool:
-    """Whether an expression only puts values together."""
-    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return name.rpartition(".")[2] in (*_JOINS, "stack", "tensor", "as_tensor", "array")
 
 
 def _fix(file: str) -> str:
