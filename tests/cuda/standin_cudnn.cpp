@@ -1,7 +1,7 @@
 // A stand-in for cuDNN: convolutions of the host's memory, queued on the stand-in driver's streams.
 //
 // Its functions check what the real one's documentation asks of their arguments, and memory that they are given must
-// lie in the driver's blocks. An algorithm takes a fixed number of pieces of work, by which the driver measures time.
+// be in the driver's blocks. An algorithm takes a fixed number of pieces of work, by which the driver measures time.
 // `standin_cudnn_fail` gives a function a status, after some calls: "create", "find", "add", or "run" with the number
 // of an algorithm.
 // `standin_cudnn_log` has the convolutions since the last time; `standin_cudnn_live` counts descriptors.
