@@ -1,9 +1,10 @@
 // Convolutions and their gradients by cuDNN, where its library is installed.
 //
 // A call of an op is taken whole, before its plan runs: what is computed, with its geometry, names a problem, and what
-// the library offered for the latest problems is cached. What it does not take (integers, unequal paddings, sizes of 2**31,
-// what it says that it does not support, a workspace for which there is no memory) runs by the op's plan, as everything
-// does without the library. With the library, gradients are computed by `convolution_backward` (convolution_ops.h).
+// the library offered for the latest problems is cached. What it does not take (integers, unequal paddings, sizes of
+// 2**31, what it says that it does not support, a workspace for which there is no memory) runs by the op's plan, as
+// everything does without the library. With the library, gradients are computed by `convolution_backward`
+// (convolution_ops.h).
 #pragma once
 
 #include <atomic>

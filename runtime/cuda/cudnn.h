@@ -56,7 +56,7 @@ class ConvolutionError : public Error {
 
 class Cudnn {
  public:
-  // Of the current context. Raises a Runtime error if the library cannot be loaded, UnusableLibrary if it has no handle.
+  // Of the current context. Raises a Runtime error if the library cannot be loaded, UnusableLibrary if it fails.
   explicit Cudnn(const std::string& library);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
