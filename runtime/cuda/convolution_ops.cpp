@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cuda/convolutions.h"
-#include "threads/fork_safe_mutex.h"
 
 namespace pellucid::cuda {
 namespace {
@@ -21,8 +20,6 @@ constexpr ConvolutionForm kForms[] = {
     {NamedOp::Convolution, 3, 4, 5, 8, 7, 6, false, false},
     {NamedOp::ConvolutionBackward, 4, 5, 6, 9, 8, 7, false, true},
 };
-
-FORK_SAFE ForkSafeMutex mutex;  // of the plans
 
 std::unique_ptr<DerivativePlan> make_gradient(const ConvolutionForm& form, uint64_t mask) {
   using From = ArgumentOrigin;
@@ -59,6 +56,17 @@ std::unique_ptr<DerivativePlan> make_gradient(const ConvolutionForm& form, uint6
   return plan;
 }
 
+constexpr uint64_t kAllGradients = 7;  // a bit for the image, the filter and the bias
+using Gradients = std::map<std::pair<const ConvolutionForm*, uint64_t>, std::unique_ptr<DerivativePlan>>;
+
+Gradients all_gradients() {
+  Gradients made;
+  for (const ConvolutionForm& form : kForms)
+    for (uint64_t mask = 0; mask <= kAllGradients && !form.is_gradient; ++mask)
+      made[{&form, mask}] = make_gradient(form, mask);
+  return made;
+}
+
 }  // namespace
 
 const ConvolutionForm* form_of(const OpRecord& op) {
@@ -77,11 +85,8 @@ SharedPlan convolution_gradient(const OpCall& call, uint64_t mask) {
   for (const int argument : {form->input(), form->weight()})
     if (call.args[argument].tensor->device.type != DeviceType::CUDA) return nullptr;
   if (call.args[0].tensor->ndim != call.args[1].tensor->ndim) return nullptr;  // without a batch
-  static std::map<std::pair<const ConvolutionForm*, uint64_t>, std::unique_ptr<DerivativePlan>> plans;
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<DerivativePlan>& plan = plans[{form, mask & 7}];
-  if (!plan) plan = make_gradient(*form, mask & 7);
-  return permanent(plan.get());
+  static const Gradients gradients = all_gradients();
+  return permanent(gradients.at({form, mask & kAllGradients}).get());
 }
 
 }  // namespace pellucid::cuda

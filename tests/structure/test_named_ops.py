@@ -28,6 +28,7 @@ NAMES_FROM_OUTSIDE = {
     "python/derivation.cpp": "Python's",
     "python/dispatch_protocol.cpp": "Python's",
     "python/operators.cpp": "those of abi/operators.py",
+    "python/library.cpp": "Python's",
     "python/op_listing.cpp": "Python's",
     "python/overload_sets.cpp": "Python's",
     "python/overload_sets.h": "the caller's",

@@ -70,7 +70,7 @@ class Finding:
     option (``is_option``) is an optional optimisation of sound code. ``keeps_output``:
     the fix computes the same values; if the output differs, it is wrong.
     ``is_certain``: the evidence is a fact of the run, whether or not the patch runs.
-    ``is_guess``: the evidence is no loss yet: pairs of runs are to show it.
+    ``is_guess``: the evidence shows no loss yet; pairs of runs must.
     ``part``: of the share, what the fix saves at the most.
     ``is_question``: a place whose values a further run is to compare; no finding yet.
     """
