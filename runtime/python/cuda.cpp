@@ -51,7 +51,7 @@ class Compiler final : public cuda::KernelSource {
 
   std::string find_library(const char* name) override {
     const HoldGil gil;
-    static constinit LateImport find("pellucid.devices.grids", "find_library");
+    static constinit LateImport find("pellucid._package.vendor_libraries", "find_library");
     const Object path = own(PyObject_CallFunction(find.get(), "s", name));
     const char* const text = PyUnicode_AsUTF8(path.get());
     if (!text) raise_python();

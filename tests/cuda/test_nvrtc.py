@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from pellucid.devices.grids import find_library
+from pellucid._package.vendor_libraries import find_library
 from tests.cuda.standin import ROOT, run_program
 
 needs_nvrtc = pytest.mark.skipif(not find_library("nvrtc"), reason="no NVRTC")

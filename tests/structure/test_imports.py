@@ -314,7 +314,7 @@ API = {
     "monitor": set(),
     # Devices and settings
     "accelerator": {"_package"},
-    "backends": {"_package", "devices"},
+    "backends": {"_package"},
     "cpu": {"amp", "memory"},
     "cuda": {"_package"},
     "cuda/amp": {"amp"},

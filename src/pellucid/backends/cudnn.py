@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from pellucid import _C
+from pellucid._package.vendor_libraries import find_library
 
 enabled = True
 benchmark = False
@@ -102,8 +103,6 @@ def _library() -> str:
     """Where the library is; "" without a GPU or where it is not installed."""
     if not _C._find_cuda()[0]:
         return ""
-    from pellucid.devices.grids import find_library
-
     return find_library("cudnn")
 
 

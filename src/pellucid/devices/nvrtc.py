@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pellucid.devices.grids import find_library
+from pellucid._package.vendor_libraries import find_library
 from pellucid.utils._cpp.build import first_errors
 from pellucid.utils._cpp.cuda import chosen, include_folder
 
