@@ -53,7 +53,8 @@ class Attention(nn.Module):
         super().__init__()
         self.words, self.places = nn.Embedding(11, 16), nn.Embedding(5, 16)
         self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(3)])
-        self.attended, self.mixed = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.attended, self.dropped = nn.Dropout(0.1)
+        self.mixed = nn.Linear(16, 48), nn.Linear(16, 16)
         self.wide, self.narrow = nn.Linear(16, 64), nn.Linear(64, 16)
         self.head = nn.Linear(16, 4)
 
@@ -62,7 +63,7 @@ class Attention(nn.Module):
         parts = self.attended(self.norms[0](y)).chunk(3, -1)
         q, k, v = (part.view(-1, 5, 2, 8).transpose(1, 2) for part in parts)
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        y = y + F.dropout(self.mixed(seen.transpose(1, 2).reshape(-1, 5, 16)), 0.1)
+        y = y + self.dropped(self.mixed(seen.transpose(1, 2).reshape(-1, 5, 16)))
         y = y + self.narrow(F.gelu(self.wide(self.norms[1](y))))
         return self.head(self.norms[2](y).mean(1))
 
