@@ -53,8 +53,8 @@ class Attention(nn.Module):
         super().__init__()
         self.words, self.places = nn.Embedding(11, 16), nn.Embedding(5, 16)
         self.norms = nn.ModuleList([nn.LayerNorm(16) for _ in range(3)])
-        self.attended, self.dropped = nn.Dropout(0.1)
-        self.mixed = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.attended, self.mixed = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.dropped = nn.Dropout(0.1)
         self.wide, self.narrow = nn.Linear(16, 64), nn.Linear(64, 16)
         self.head = nn.Linear(16, 4)
 
