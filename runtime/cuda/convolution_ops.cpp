@@ -1,25 +1,57 @@
 #include "cuda/convolution_ops.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "core/named_ops.h"
 #include "cuda/convolutions.h"
 
 namespace pellucid::cuda {
 namespace {
 
-constexpr ConvolutionForm kForms[] = {
-    {NamedOp::Conv1d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::Conv2d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::Conv3d, 3, 4, 5, 6, -1, -1, false, false},
-    {NamedOp::ConvTranspose1d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::ConvTranspose2d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::ConvTranspose3d, 3, 4, 7, 6, 5, -1, true, false},
-    {NamedOp::Convolution, 3, 4, 5, 8, 7, 6, false, false},
-    {NamedOp::ConvolutionBackward, 4, 5, 6, 9, 8, 7, false, true},
+constexpr NamedOp kConvolutions[] = {
+    NamedOp::Conv1d,          NamedOp::Conv2d,          NamedOp::Conv3d,      NamedOp::ConvTranspose1d,
+    NamedOp::ConvTranspose2d, NamedOp::ConvTranspose3d, NamedOp::Convolution, NamedOp::ConvolutionBackward,
 };
+using Forms = std::array<ConvolutionForm, std::size(kConvolutions)>;
+
+// From the op's schema.
+ConvolutionForm make_form(const OpRecord& op) {
+  const std::vector<Argument>& arguments = op.schema.arguments;
+  const auto place = [&](std::string_view name) {
+    const auto found = std::ranges::find(arguments, name, &Argument::name);
+    return static_cast<int8_t>(found == arguments.end() ? -1 : found - arguments.begin());
+  };
+  ConvolutionForm form{&op,
+                       place("input"),
+                       place("weight"),
+                       place("bias"),
+                       place("stride"),
+                       place("padding"),
+                       place("dilation"),
+                       place("groups"),
+                       place("output_padding"),
+                       place("transposed"),
+                       false,
+                       place("grad_output") >= 0};
+  form.is_transposed = form.transposed < 0 && form.output_padding >= 0;
+  return form;
+}
+
+const Forms& all_forms() {
+  static const Forms forms = [] {
+    Forms made;
+    std::ranges::transform(kConvolutions, made.begin(), [](NamedOp op) { return make_form(named_op(op)); });
+    return made;
+  }();
+  return forms;
+}
 
 std::unique_ptr<DerivativePlan> make_gradient(const ConvolutionForm& form, uint64_t mask) {
   using From = ArgumentOrigin;
@@ -32,8 +64,8 @@ std::unique_ptr<DerivativePlan> make_gradient(const ConvolutionForm& form, uint6
     plan->constants.push_back(value);
   };
   add(From::Gradient, 0);
-  add(From::Argument, form.input());
-  add(From::Argument, form.weight());
+  add(From::Argument, form.input);
+  add(From::Argument, form.weight);
   add_constant({});  // the bias' sizes
   for (const int argument : {form.stride, form.padding, form.dilation}) add(From::Argument, argument);
   if (form.transposed < 0) add_constant(Value::of_bool(form.is_transposed));
@@ -61,7 +93,7 @@ using Gradients = std::map<std::pair<const ConvolutionForm*, uint64_t>, std::uni
 
 Gradients all_gradients() {
   Gradients made;
-  for (const ConvolutionForm& form : kForms)
+  for (const ConvolutionForm& form : all_forms())
     for (uint64_t mask = 0; mask <= kAllGradients && !form.is_gradient; ++mask)
       made[{&form, mask}] = make_gradient(form, mask);
   return made;
@@ -70,9 +102,9 @@ Gradients all_gradients() {
 }  // namespace
 
 const ConvolutionForm* form_of(const OpRecord& op) {
-  const auto* const found =
-      std::ranges::find_if(kForms, [&](const ConvolutionForm& form) { return &named_op(form.op) == &op; });
-  return found == std::end(kForms) ? nullptr : found;
+  const Forms& forms = all_forms();
+  const auto found = std::ranges::find(forms, &op, &ConvolutionForm::op);
+  return found == forms.end() ? nullptr : &*found;
 }
 
 SharedPlan convolution_gradient(const OpCall& call, uint64_t mask) {
@@ -82,7 +114,7 @@ SharedPlan convolution_gradient(const OpCall& call, uint64_t mask) {
   if (!cudnn_settings.is_enabled.load(std::memory_order_relaxed)) return nullptr;
   const ConvolutionForm* const form = form_of(op);
   if (!form || form->is_gradient) return nullptr;
-  for (const int argument : {form->input(), form->weight()})
+  for (const int argument : {form->input, form->weight})
     if (call.args[argument].tensor->device.type != DeviceType::CUDA) return nullptr;
   if (call.args[0].tensor->ndim != call.args[1].tensor->ndim) return nullptr;  // without a batch
   static const Gradients gradients = all_gradients();

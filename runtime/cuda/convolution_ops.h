@@ -4,21 +4,17 @@
 #include <cstdint>
 
 #include "autograd/derivative.h"
-#include "core/named_ops.h"
 #include "core/op_record.h"
 
 namespace pellucid::cuda {
 
 constexpr int kImage = 0, kFilter = 1, kBias = 2, kGradients = 3;  // the results of convolution_backward
 
-// Where an op has its arguments; -1: it has none. Input, weight and bias of the forward ops are the first three.
+// Where an op has its arguments; -1: it has none.
 struct ConvolutionForm {
-  NamedOp op;
-  int8_t stride, padding, dilation, groups, output_padding, transposed;
+  const OpRecord* op;
+  int8_t input, weight, bias, stride, padding, dilation, groups, output_padding, transposed;
   bool is_transposed, is_gradient;
-
-  int input() const { return is_gradient ? 1 : 0; }
-  int weight() const { return input() + 1; }
 };
 
 // Null if the op is neither a convolution nor the op of their gradients.

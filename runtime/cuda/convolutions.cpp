@@ -92,13 +92,13 @@ struct Convolutions::Read {
   int64_t groups;
 
   Read(const ConvolutionForm& form, OpCall& call)
-      : form(form), call(call), input(*call.args[form.input()].tensor), weight(*call.args[form.weight()].tensor),
+      : form(form), call(call), input(*call.args[form.input].tensor), weight(*call.args[form.weight].tensor),
         transposed(form.transposed < 0 ? form.is_transposed : call.args[form.transposed].integer != 0),
         spatial(static_cast<size_t>(std::max(weight.ndim - 2, 0))), groups(call.args[form.groups].integer) {}
 
   std::span<const int64_t> list(int argument) const { return call.args[argument].ints(); }
   TensorImpl* bias() const {
-    return form.is_gradient ? nullptr : (call.args[2].is_tensor() ? call.args[2].tensor : nullptr);
+    return form.bias < 0 || !call.args[form.bias].is_tensor() ? nullptr : call.args[form.bias].tensor;
   }
   TensorImpl* gradient() const { return form.is_gradient ? call.args[0].tensor : nullptr; }
 
@@ -298,11 +298,13 @@ bool Convolutions::keep_fastest(Algorithms& candidates, Work& work, const Own& o
   if (most && candidates.size() > most) candidates.resize(most);
   bool is_complete = true;
   std::vector<std::pair<double, ConvolutionAlgorithm>> timed;
-  for (const ConvolutionAlgorithm& one : candidates) try {
+  for (const ConvolutionAlgorithm& one : candidates) {
+    try {
       const Attempt first = attempt(work, one);
       is_complete &= first != Attempt::NoMemory;
       if (first == Attempt::Done) timed.emplace_back(milliseconds([&] { attempt(work, one); }), one);
-    } catch (const ConvolutionError&) {}  // no candidate
+    } catch (const ConvolutionError&) {}  // not a candidate
+  }
   double limit = std::numeric_limits<double>::infinity();
   try {
     own();

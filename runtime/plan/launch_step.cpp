@@ -177,8 +177,10 @@ std::optional<int64_t> launch_in_turn(Backend& backend, const Launch& whole, std
       for (size_t axis = turns.size(); axis-- > 0; rest /= turns[axis]) far += rest % turns[axis] * steps[k][axis];
       operands[k].address = first[k] + static_cast<uint64_t>(far);
     }
-    if (const std::optional<int64_t> status = backend.launch(part); !status.value_or(1)) continue;
-    else return status;
+    const std::optional<int64_t> status = backend.launch(part);
+    if (!status && number)
+      raise(ErrorKind::Runtime, "%s: the device declined a launch of a kernel of which it has taken another", whole.op);
+    if (status != 0) return status;
   }
   return 0;
 }

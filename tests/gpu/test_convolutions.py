@@ -97,3 +97,19 @@ def test_a_training_step_of_strided_convolutions_has_no_step_on_the_cpu():
     loss.backward()
     assert torch.devices.counts("emu")["fallbacks"] == before
     assert torch.isfinite(x.grad.cpu()).all() and x.grad.cpu().abs().max() > 0
+
+
+def test_a_device_takes_all_launches_of_a_sum_or_none(monkeypatch):
+    """Else what it added would be added again on the CPU."""
+    x, w = whole(1, 2, 7, 7).to("emu").requires_grad_(), whole(3, 2, 3, 3).to("emu")
+    y = F.conv2d(x, w, stride=3, padding=1)
+    taken, launch = [], Emulated.launch
+
+    def once(device, given):
+        is_known = given.form == "map" and given.kernel in taken
+        taken.append(given.kernel)
+        return NotImplemented if is_known else launch(device, given)
+
+    monkeypatch.setattr(Emulated, "launch", once)
+    with pytest.raises(RuntimeError, match="declined a launch of a kernel of which"):
+        y.sum().backward()

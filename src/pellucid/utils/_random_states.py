@@ -33,15 +33,18 @@ class DefaultDeviceType:
 
 
 def _tensors_on_devices(args: Any) -> list[Tensor]:
-    tensors = (leaf for leaf in tree_leaves(args) if isinstance(leaf, Tensor))
-    return [t for t in tensors if t.device.type not in ("cpu", "meta")]
+    return [
+        leaf
+        for leaf in tree_leaves(args)
+        if isinstance(leaf, Tensor) and not (leaf.is_cpu or leaf.is_meta)
+    ]
 
 
 def _device_type_of(tensors: Sequence[Tensor]) -> str:
     """The type of their devices; of several CUDA's or the first, with a warning."""
-    types = list(dict.fromkeys(t.device.type for t in tensors))
-    if not types:
+    if not tensors:
         return DefaultDeviceType.get_device_type()
+    types = list(dict.fromkeys(t.device.type for t in tensors))
     chosen = "cuda" if "cuda" in types else types[0]
     if len(types) > 1:
         warnings.warn(
@@ -98,11 +101,11 @@ class RandomStates(NamedTuple):
         """Those that a call with these arguments may draw from."""
         tensors = _tensors_on_devices(args)
         kind = _device_type_of(tensors)
+        if not tensors:
+            return cls(pellucid.get_rng_state(), kind, [], [])
         places = sorted({t.get_device() for t in tensors if t.device.type == kind})
-        states: list[Tensor] = []
-        if places:
-            module = pellucid.get_device_module(kind)
-            states = [module.get_rng_state(place) for place in places]
+        module = pellucid.get_device_module(kind)
+        states = [module.get_rng_state(place) for place in places]
         return cls(pellucid.get_rng_state(), kind, places, states)
 
 

@@ -17,6 +17,8 @@ class NamedOp(NamedTuple):
     why: str
 
 
+_CONVOLUTION = "a GPU may have a library for it (cuda/convolutions.h)"
+
 NAMED_OPS: Final = (
     NamedOp(
         "Add",
@@ -60,46 +62,14 @@ NAMED_OPS: Final = (
         "the elements of a tensor whose conjugation is pending",
     ),
     NamedOp("ConjView", "_conj", "a pending conjugation ends; histories of views"),
-    NamedOp(
-        "Conv1d",
-        "conv1d",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "Conv2d",
-        "conv2d",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "Conv3d",
-        "conv3d",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "ConvTranspose1d",
-        "conv_transpose1d",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "ConvTranspose2d",
-        "conv_transpose2d.input",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "ConvTranspose3d",
-        "conv_transpose3d.input",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "Convolution",
-        "convolution",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
-    NamedOp(
-        "ConvolutionBackward",
-        "convolution_backward",
-        "a GPU may have a library for it (cuda/convolutions.h)",
-    ),
+    NamedOp("Conv1d", "conv1d", _CONVOLUTION),
+    NamedOp("Conv2d", "conv2d", _CONVOLUTION),
+    NamedOp("Conv3d", "conv3d", _CONVOLUTION),
+    NamedOp("ConvTranspose1d", "conv_transpose1d", _CONVOLUTION),
+    NamedOp("ConvTranspose2d", "conv_transpose2d.input", _CONVOLUTION),
+    NamedOp("ConvTranspose3d", "conv_transpose3d.input", _CONVOLUTION),
+    NamedOp("Convolution", "convolution", _CONVOLUTION),
+    NamedOp("ConvolutionBackward", "convolution_backward", _CONVOLUTION),
     NamedOp(
         "Copy", "copy_", "writes into destinations, gradients and indexed elements"
     ),
