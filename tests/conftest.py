@@ -3,7 +3,8 @@
 Generated tests loop over a registry; one that skips everything would pass. So checks
 are counted while a test runs: ``assert`` statements,
 ``numpy.testing``, ``pellucid.testing``, ``pytest.raises`` and ``pytest.warns``. A test
-that only checks that code completes without an error is marked ``completes``.
+that only checks that code completes without an error is marked ``completes``. A test
+that registers a backend fails.
 
 ``--sample N`` runs a part of the generated tests, for ``make coverage``. Every pass of
 the lowering is verified in the tests, and in the processes that they start.
@@ -33,6 +34,12 @@ VACUOUS = (
     "the test ended without having checked anything; compare something, or mark it "
     "with @pytest.mark.completes (if it has an assert, delete the __pycache__ folders "
     "under tests/, which were compiled without counting)"
+)
+
+
+REGISTERED = (
+    "the test registered a backend, which stays the accelerator of all later tests of "
+    "this process; run the program in its own: tests/devices/programs.py"
 )
 
 
@@ -146,4 +153,7 @@ def pytest_pyfunc_call(pyfuncitem):
         completes = pyfuncitem.get_closest_marker("completes") is not None
         if not Count.checks and not completes:
             pytest.fail(VACUOUS, pytrace=False)
+    devices = sys.modules.get("pellucid.devices")
+    if devices is not None and devices._registered:
+        pytest.fail(REGISTERED, pytrace=False)
     return result

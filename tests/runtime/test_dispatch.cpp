@@ -132,7 +132,7 @@ TEST(the_child_of_a_fork_runs_alone) {
 }
 
 TEST(the_generator_gives_the_known_stream) {
-  Generator generator(5489);  // the reference implementation's default seed
+  HostGenerator generator(5489);  // the reference implementation's default seed
   std::lock_guard lock(generator.mutex);
   CHECK(generator.random32_locked() == 3499211612u);
   std::vector<uint32_t> words(9999);
@@ -141,12 +141,12 @@ TEST(the_generator_gives_the_known_stream) {
 }
 
 TEST(generator_states_are_restored) {
-  Generator a(7), b(8);
-  std::vector<uint8_t> bytes(Generator::kStateBytes);
+  HostGenerator a(7), b(8);
+  std::vector<uint8_t> bytes(HostGenerator::kStateBytes);
   a.mutex.lock();
   a.normal_locked(0, 1);
   a.mutex.unlock();
-  a.get_state(std::span<uint8_t, Generator::kStateBytes>(bytes));
+  a.get_state(bytes);
   b.set_state(bytes);
   CHECK(b.initial_seed() == 7);
   std::scoped_lock lock(a.mutex, b.mutex);
@@ -154,8 +154,8 @@ TEST(generator_states_are_restored) {
 }
 
 TEST(impossible_generator_states_are_refused) {
-  Generator generator;
-  std::vector<uint8_t> bytes(Generator::kStateBytes);
+  HostGenerator generator;
+  std::vector<uint8_t> bytes(HostGenerator::kStateBytes);
   CHECK_RAISES("not a state of", generator.set_state(bytes));
   bytes.pop_back();
   CHECK_RAISES("5056 bytes", generator.set_state(bytes));

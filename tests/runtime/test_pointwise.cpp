@@ -273,7 +273,7 @@ TEST(random_words_follow_the_memory_order) {
   noise.variant = Variant::InPlace;
   noise.kind_data = std::make_unique<PointwiseData>(noise.schema, 1u, false, false);
   register_kernel(noise, Key::CPU, {handle_pointwise, nullptr});
-  Generator generator(1), same(1);
+  HostGenerator generator(1), same(1);
   Value argument;
   argument.tag = Tag::Generator;
   argument.object = &generator;
