@@ -3,9 +3,10 @@
 
     python tools/sanitize.py [--threads] [pytest arguments]
 
-AddressSanitizer and UndefinedBehaviorSanitizer: without arguments, over the parts of
-the suite that use the runtime in the most ways, random calls (tests/native/fuzz.py),
-random layouts (layouts.py) and random programs of repeated calls (programs.py). With
+AddressSanitizer and UndefinedBehaviorSanitizer: without arguments, over the C++ tests,
+the parts of the suite that use the runtime in the most ways, random calls
+(tests/native/fuzz.py), random layouts (layouts.py) and random programs of repeated
+calls (programs.py). With
 ``--threads`` ThreadSanitizer, over tests/native/threads.py and such programs. The
 extension module is built into ``build/sanitize`` or ``build/threads`` and the rest of
 the package linked beside it. Called by ``make sanitize`` and ``make sanitize-threads``.
@@ -34,13 +35,14 @@ PARTS = (
     "tests/catalogue/test_lapack.py", "tests/exec/test_image_layouts.py",
     "tests/exec/test_bounded_plans.py",
 )  # fmt: skip
-# Tests that build a sanitized program themselves, or inspect the shipped module; and
-# forks while threads allocate: AddressSanitizer's own locks stay taken in the child.
+# Programs of C++ tests, which have the sanitizers in them.
+PROGRAMS_IN_CPP = ("tests/runtime/test_runtime.py", "tests/autograd/test_native.py")
+# Tests that inspect the shipped module; and forks while threads allocate:
+# AddressSanitizer's own locks stay taken in the child.
 LEFT_OUT = (
     "tests/runtime/test_forks.py",
-    "tests/runtime/test_runtime.py",
-    "tests/autograd/test_native.py",
     "tests/runtime/test_baseline.py",
+    *PROGRAMS_IN_CPP,
 )
 FUZZ = ["tests/native/fuzz.py", "11", "1500"]
 LAYOUTS = ["tests/native/layouts.py", "11", "800"]
@@ -125,6 +127,12 @@ def main() -> int:
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
+    if not arguments:
+        command = [sys.executable, "-m", "pytest", "-q", *PROGRAMS_IN_CPP]
+        given = {**os.environ, "PELLUCID_TESTED_MODE": mode}
+        done = subprocess.run(command, cwd=ROOT, env=given)
+        if done.returncode:
+            return done.returncode
     for command in programs(mode, arguments[mode == "threads" :]):
         # Random runs print each step, one per line: the last ones are of interest.
         pipe = subprocess.PIPE

@@ -1,4 +1,4 @@
-"""The C++ tests of the autograd engine, under the sanitizers.
+"""The C++ tests of the autograd engine.
 
 They use a few toy ops (``native/toy_ops.cpp``) instead of the catalogue.
 """
@@ -14,5 +14,5 @@ FOLDERS = (
 )
 
 
-def test_engine_under_sanitizers() -> None:
+def test_the_engine() -> None:
     run_program(build_program("autograd", FOLDERS))

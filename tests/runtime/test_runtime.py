@@ -1,4 +1,4 @@
-"""The C++ tests of core, kernels and products, under the sanitizers."""
+"""The C++ tests of core, kernels and products."""
 
 from tests.sanitizers.program import build_program, run_program
 
@@ -12,5 +12,5 @@ FOLDERS = (
 )
 
 
-def test_runtime_under_sanitizers() -> None:
+def test_the_runtime() -> None:
     run_program(build_program("runtime", FOLDERS))

@@ -1,7 +1,8 @@
-"""Builds and runs programs of C++ tests (``check.h``, ``main.cpp``) under sanitizers.
+"""Builds and runs programs of C++ tests (``check.h``, ``main.cpp``).
 
-Objects of the runtime are those of ``make sanitize``: ``tools/build.py`` compiles what
-changed. Used by ``tests/runtime`` and ``tests/autograd``.
+``make test`` links them with the objects of the package, ``make sanitize`` with its
+own, by ``PELLUCID_TESTED_MODE=sanitize``: ``tools/build.py`` compiles what changed.
+Used by ``tests/runtime`` and ``tests/autograd``.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ def load_build() -> ModuleType:
 def build_program(name: str, folders: Iterable[str]) -> Path:
     """The program of the sources in ``folders``, relative to the project's root."""
     build = load_build()
-    mode = build.MODES["sanitize"]
+    mode = build.MODES[os.environ.get("PELLUCID_TESTED_MODE", "release")]
     sources = [
         path
         for folder in (*folders, "tests/sanitizers")
         for path in sorted((ROOT / folder).glob("*.cpp"))
         if not path.name.startswith("benchmark")
     ]
-    program = ROOT / "build" / f"{name}-tests"
+    program = ROOT / "build" / f"{name}-tests-{mode.name}"
     program.parent.mkdir(exist_ok=True)
     # Processes of tests that run at the same time compile one after the other.
-    with (program.parent / "sanitize.lock").open("w") as lock:
+    with (program.parent / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         objects = list(build.compile_sources(mode, sources))
     command = [*build.compiler(), *mode.link_flags, *map(str, objects)]
