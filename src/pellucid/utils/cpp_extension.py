@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import pellucid
-from pellucid.utils._cpp import build, cuda, loading
+from pellucid.utils._cpp import build, cuda, loading, precompiled
 
 __all__ = [
     "BuildExtension",
@@ -165,7 +165,8 @@ def load_inline(
 ) -> Any:
     """``load`` for sources as strings; ``functions`` are the exported functions, by
     name, or by name and documentation. ``cuda_sources`` are a file of their own: a
-    function that it defines is declared in ``cpp_sources``.
+    function that it defines is declared in ``cpp_sources``. ``use_pch`` keeps the
+    parsed headers for the next build with the same flags.
 
     Example::
 
@@ -187,6 +188,9 @@ def load_inline(
         given = [cuda_sources] if isinstance(cuda_sources, str) else list(cuda_sources)
         kernels.write_text("\n".join(given) + "\n")
         sources.append(str(kernels))
+    if use_pch and not no_implicit_headers:
+        cflags, includes = list(extra_cflags or []), list(extra_include_paths or [])
+        extra_cflags = [*cflags, *precompiled.flags(cflags, includes)]
     return load(
         name,
         sources,

@@ -76,6 +76,12 @@ def build_folder(name: str, given: str | None, verbose: bool) -> Path:
     return folder
 
 
+def common(cflags: Sequence[str], includes: Sequence[str]) -> list[str]:
+    """The arguments that say what the headers mean."""
+    standard = [] if any(flag.startswith("-std=") for flag in cflags) else [STANDARD]
+    return [*standard, *(f"-I{folder}" for folder in (*includes, *folders())), *cflags]
+
+
 def command(
     name: str,
     sources: Sequence[str],
@@ -85,21 +91,17 @@ def command(
     includes: Sequence[str],
 ) -> list[str]:
     """The compiler's arguments for a library of these sources."""
-    given = [*includes, *folders()]
-    standard = [] if any(flag.startswith("-std=") for flag in cflags) else [STANDARD]
     return [
         *shlex.split(compiler()),
         *(f"-DTORCH_EXTENSION_NAME={name}", "-fPIC", "-shared", "-pipe"),
-        *standard,
-        *(f"-I{folder}" for folder in given),
-        *cflags,
+        *common(cflags, includes),
         *map(str, sources),
         *("-o", str(target)),
         *ldflags,
     ]
 
 
-def _contents(paths: Sequence[str], folders: Sequence[str]) -> bytes:
+def contents(paths: Sequence[str], folders: Sequence[str]) -> bytes:
     """The files on which a build depends."""
     digest = hashlib.sha256()
     headers = [str(p) for folder in folders for p in sorted(Path(folder).rglob("*.h"))]
@@ -129,7 +131,7 @@ def built(
                 f"{path}: SYCL sources cannot be compiled. Give C++ or CUDA sources"
             )
     words = command(name, sources, Path("-"), cflags, ldflags, includes)
-    known = _contents(sources, [*includes, include_folders()[0]])
+    known = contents(sources, [*includes, include_folders()[0]])
     digest = hashlib.sha256("\0".join(words).encode() + known).hexdigest()[:16]
     target = folder / f"{name}_{digest}.so"
     if target.exists():
