@@ -231,6 +231,16 @@ class _Leaves(threading.local):
 _leaves = _Leaves()
 
 
+def _require_differentiable(outputs: Sequence[Tensor]) -> None:
+    for output in outputs:
+        if not output.is_floating_point() and not output.is_complex():
+            raise RuntimeError(
+                "the function must return floating-point or complex tensors, but one "
+                f"of its results has dtype {output.dtype}: convert it, or return it as "
+                "aux, with has_aux=True"
+            )
+
+
 class _Differentiated:
     """A call of a function and the graph nodes that it is differentiated by."""
 
@@ -254,6 +264,7 @@ class _Differentiated:
             self.output, self.aux = split_aux(output)
         self.outputs, self.output_spec = tree_flatten(self.output)
         require_output_tensors(self.outputs)
+        _require_differentiable(self.outputs)
         self.goes_on = self.goes_on or (self.is_recorded and self._has_other_sources())
 
     def _has_other_sources(self) -> bool:

@@ -407,6 +407,7 @@ def hardshrink(x, lambd):
     backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
     "-> Tensor",
     also=("nn.functional.threshold_",),
+    writes_shared=True,
 )
 def threshold(x, threshold, value):
     """The elements above ``threshold``, else ``value``."""
