@@ -261,6 +261,7 @@ class GeneralRun {
     if (given.device != device_ && num_operands_ > 0)
       raise(ErrorKind::Runtime, "%s: the result is written to a tensor on another device than the arguments'",
             call_.op->schema.name.c_str());
+    if (resizes && function_.num_inputs) require_no_internal_overlap(given);  // as it was given
     if (resizes) resize_output(given, shape());
     else if (!std::ranges::equal(given.shape(), shape()))
       raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
@@ -298,7 +299,7 @@ class GeneralRun {
   // The output, or new memory if its elements share memory, from which it is written.
   TensorImpl* computed_into(TensorImpl& output) {
     if (!writes_shared_elements(call_, output)) return &output;
-    return copies_.emplace_back(empty_row_major_like(output, output.dtype)).get();
+    return copies_.emplace_back(empty(output.shape(), output.dtype, output.device)).get();
   }
 
   void compute_on_device(std::span<TensorImpl*> tensors) {

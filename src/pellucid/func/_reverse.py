@@ -264,7 +264,6 @@ class _Differentiated:
             self.output, self.aux = split_aux(output)
         self.outputs, self.output_spec = tree_flatten(self.output)
         require_output_tensors(self.outputs)
-        _require_differentiable(self.outputs)
         self.goes_on = self.goes_on or (self.is_recorded and self._has_other_sources())
 
     def _has_other_sources(self) -> bool:
@@ -313,6 +312,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> (gradient,) = pullback(torch.ones_like(output))   # cos(x)
     """
     call = _Differentiated(func, primals, has_aux)
+    _require_differentiable(call.outputs)
 
     def pullback(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
@@ -426,6 +426,7 @@ def jacrev(
             chosen,
             has_aux,
         )
+        _require_differentiable(call.outputs)
         blocks = _rows(call, chunk_size)
         trees = []
         for row in blocks:

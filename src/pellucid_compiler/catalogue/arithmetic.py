@@ -273,17 +273,6 @@ def abs_op(x):
     return abs(x)
 
 
-@pointwise(
-    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-    unpromoted=("end",),
-)
-def lerp_scalar(start, end, weight):
-    """``start + weight (end - start)``, exact at both ends."""
-    require_same_dtype("lerp", start, end)
-    require_float("lerp", start)
-    return _lerp(start, end, cast(weight, start.dtype))
-
-
 @loop(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     inplace=True,
@@ -301,6 +290,17 @@ def lerp_tensor(start, end, weight):
     start, end, weight = (to(x, common) for x in (start, end, weight))
     require_float("lerp", start)
     return _lerp(start, end, weight)
+
+
+@pointwise(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    unpromoted=("end",),
+)
+def lerp_scalar(start, end, weight):
+    """``start + weight (end - start)``, exact at both ends."""
+    require_same_dtype("lerp", start, end)
+    require_float("lerp", start)
+    return _lerp(start, end, cast(weight, start.dtype))
 
 
 def _lerp(start, end, weight):

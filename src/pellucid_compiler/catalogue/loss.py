@@ -413,8 +413,10 @@ def _(
     grad,
     derived,
 ):
-    d = derived(grad)
-    return d - exp(log_probs) * total_over(d, d.rank - 1, keepdim=True)
+    found = derived(grad)
+    d, *of_targets = found if isinstance(found, tuple) else (found,)
+    d = d - exp(log_probs) * total_over(d, d.rank - 1, keepdim=True)
+    return (d, *of_targets) if of_targets else d
 
 
 def log_add(*xs):

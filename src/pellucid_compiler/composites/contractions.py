@@ -75,6 +75,12 @@ def bilinear(a, b, weight, bias):
         tuple(a.shape),
         tuple(b.shape),
     )
+    require(
+        bias is None or bias.shape[:1] == weight.shape[:1],
+        "bilinear: bias has shape {} for {} output features",
+        None if bias is None else tuple(bias.shape),
+        weight.shape[0],
+    )
     product = api.einsum("...i,kij,...j->...k", a, weight, b)
     return product if bias is None else product + bias
 
