@@ -373,8 +373,21 @@ def test_gradient_ops_convert_to_the_dtype_of_out_if_they_are_elementwise():
     aten, grad = torch.ops.aten, torch.ones(2)
     out = torch.empty(2, dtype=DOUBLE)
     assert aten.sigmoid_backward.grad_input(grad, ROW, grad_input=out) is out
+    assert aten.mse_loss_backward.grad_input(grad, ROW, ROW, 0, grad_input=out) is out
     with pytest.raises(RuntimeError, match="is not converted"):
-        aten._softmax_backward_data.out(grad, ROW, 0, FLOAT, grad_input=out)
+        aten.select_backward.out(grad, [2, 2], 0, 0, out=out)
+
+
+def test_out_may_be_given_where_no_result_has_a_gradient():
+    x = torch.tensor([-math.inf, 1.0], requires_grad=True)
+    assert torch.isneginf(x, out=torch.empty(2, dtype=torch.bool)).tolist() == [1, 0]
+    with pytest.raises(RuntimeError, match="with out="):
+        torch.linalg.inv(x.diag(), out=torch.empty(2, 2))
+
+
+def test_out_is_refused_as_it_was_given_if_its_elements_share_memory():
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.acos(torch.ones(3, 2), out=torch.zeros(1).expand(2))
 
 
 def test_bilinear_takes_inputs_of_one_shape_up_to_the_last_dim():

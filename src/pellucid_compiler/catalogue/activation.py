@@ -308,6 +308,7 @@ def _(x, y):
     refuses=("integers", "bool"),
     namespace="nn",
     method=False,
+    backward_casts=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="out",
     casts_out=False,

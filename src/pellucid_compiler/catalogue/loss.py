@@ -308,6 +308,12 @@ def ctc_loss(
         blank,
         classes,
     )
+    require(
+        targets.rank == 1 or targets.shape[0] == batch,
+        "ctc_loss: {} rows of targets for a batch of {}",
+        targets.shape[0],
+        batch,
+    )
     targets = to(targets, "int64")
     input_lengths = _lengths("input_lengths", input_lengths, batch)
     target_lengths = _lengths("target_lengths", target_lengths, batch)

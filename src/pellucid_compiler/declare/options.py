@@ -64,6 +64,8 @@ The backward graph, and what dispatch modes see:
                    ``"output=result, input_sizes=sizes(self)"``; see
                    pellucid/_C/_runtime/gradient_arguments.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
+``backward_casts``  whether that form converts, as ``casts_out`` says of the op's; by
+                   default if the op is elementwise
 ``node``           the name of its node in the backward graph if PyTorch's is not
                    the op's name and 0; or a function of the call's key
 ``unrecorded``     numbers of the results that PyTorch records no gradient for; of
@@ -137,6 +139,7 @@ class Options(NamedTuple):
     backward: str = ""
     backward_reads: str = ""
     backward_out: str = "grad_input"
+    backward_casts: bool | None = None
     node: str | Callable[..., str] = ""
     unrecorded: tuple[int, ...] = ()
     core: bool | tuple[str, ...] = False
