@@ -39,13 +39,13 @@ def _declare(name, evaluate, text):
     )
     def op(a, b):
         """Of two numbers."""
-        shape = broadcast_shapes(a.shape, b.shape)
         dtype = common_dtype(a, b)
         require(
             dtype in INTEGERS,
             f"{name}: the numbers have dtype {dtype}; give integers",
             error=NotImplementedError,
         )
+        shape = broadcast_shapes(a.shape, b.shape)
         return library(name, *(expand_to(to(t, dtype), shape) for t in (a, b)))[0]
 
     op.__doc__ = text
