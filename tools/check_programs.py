@@ -59,6 +59,7 @@ WANTS = (
     "not implemented for '",
     "does not support complex dtypes",
     "Unsupported dtype BFloat16",
+    "Unsupported dtype Half",
     "Autograd not support dtype",
     "Expected grad_output to have non-zero size",
 )
@@ -367,3 +368,7 @@ def main() -> None:
     seconds = time.perf_counter() - start
     print(f"{differing} of {options.programs} programs differ; {seconds:.0f} s")
     sys.exit(bool(differing))
+
+
+if __name__ == "__main__":
+    main()

@@ -76,7 +76,7 @@ from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.declare.seen import seen_rows
 from pellucid_compiler.declare.tags import Known
 from pellucid_compiler.declare.variants import (
-    casts_out,
+    casts_written,
     inplace_is_function,
     inplace_is_method,
     inplace_schema,
@@ -334,7 +334,9 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             inverse=op.options.inverse,
             layout=op.options.layout,
             autocast=op.options.autocast if variant == FUNCTIONAL else "",
-            casts_out=casts_out(op.schema, op.options.casts_out),
+            casts_out=casts_written(op, variant),
+            out_dtypes=op.options.out_dtypes if variant == OUT else (),
+            writes_shared=op.options.writes_shared and variant == IN_PLACE,
             saves=traced.saves and is_declared,
             unrecorded=sum(1 << k for k in op.options.unrecorded),
             tags=known.tags_of(schema),

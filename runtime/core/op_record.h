@@ -61,9 +61,11 @@ struct OpRecord {
   bool is_function = false;  // a function of `python_module`
   bool loose_tensors =
       false;  // the last positional list of tensors may be given as separate arguments: f(a, b) for f([a, b])
-  bool gives_view = false;    // a composite whose result remains a view of what its body computed
-  bool casts_out = true;      // out= forms convert results to the dtypes of the tensors they write
-  std::string python_module;  // "": pellucid itself; "nn", "special", "linalg", ...
+  bool gives_view = false;     // a composite whose result remains a view of what its body computed
+  bool casts_out = true;       // results are converted to the dtypes of the tensors that they are written to
+  bool writes_shared = false;  // in place also where elements share memory: those that it changes get equal values
+  uint64_t out_dtypes = 0;     // bits over the only dtypes that out= may have; 0: as `casts_out` says
+  std::string python_module;   // "": pellucid itself; "nn", "special", "linalg", ...
 };
 
 }  // namespace pellucid

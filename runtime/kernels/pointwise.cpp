@@ -26,6 +26,7 @@
 #include "kernels/nest.h"
 #include "kernels/out_dtype.h"
 #include "kernels/random_words.h"
+#include "kernels/shared_elements.h"
 
 namespace pellucid {
 
@@ -245,20 +246,22 @@ class GeneralRun {
     for (int k = 0; k < function_.num_outputs; ++k) before_write(*outputs_[k]->storage);
     const bool is_constant = function_.num_inputs == 0;  // then aliased elements receive equal values
     for (int k = 0; k < function_.num_outputs; ++k) {
-      if (!is_constant) require_no_internal_overlap(*outputs_[k]);
+      const bool may_share = is_constant || writes_shared_elements(call_, *outputs_[k]);
+      if (!may_share) require_no_internal_overlap(*outputs_[k]);
       for (TensorImpl* operand : operands) require_no_partial_overlap(*outputs_[k], *operand);
     }
   }
 
   Tensor destination(TensorImpl& given, int output, bool resizes) const {
     const DType natural = function_.outputs[output];
-    if (!can_cast(natural, given.dtype))
+    require_dtype_of_written(call_, natural, given.dtype, [&] {
       raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s", type_word(natural),
             type_word(given.dtype));
-    require_dtype_of_out(call_, natural, given.dtype);
+    });
     if (given.device != device_ && num_operands_ > 0)
       raise(ErrorKind::Runtime, "%s: the result is written to a tensor on another device than the arguments'",
             call_.op->schema.name.c_str());
+    if (resizes && function_.num_inputs) require_no_internal_overlap(given);  // as it was given
     if (resizes) resize_output(given, shape());
     else if (!std::ranges::equal(given.shape(), shape()))
       raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
@@ -281,14 +284,22 @@ class GeneralRun {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     TensorImpl* tensors[kMaxMapOutputs + kMaxMapInputs] = {};
     for (int k = 0; k < total; ++k) {
-      if (k < outputs) tensors[k] = outputs_[k];
+      if (k < outputs) tensors[k] = computed_into(*outputs_[k]);
       else if (const int argument = function_.inputs[k - outputs].argument; argument < kFirstDraw)
         tensors[k] = &unwritten(*call_.args[argument].tensor);
     }
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
     if (device_.type != DeviceType::CPU && device_.type != DeviceType::Meta) [[unlikely]]
-      return compute_on_device(all);
-    compute_here(all, RandomWords(function_, *outputs_[0], call_));
+      compute_on_device(all);
+    else compute_here(all, RandomWords(function_, *outputs_[0], call_));
+    for (int k = 0; k < outputs; ++k)
+      if (tensors[k] != outputs_[k]) write_changed(*outputs_[k], *tensors[k]);
+  }
+
+  // The output, or new memory if its elements share memory, from which it is written.
+  TensorImpl* computed_into(TensorImpl& output) {
+    if (!writes_shared_elements(call_, output)) return &output;
+    return copies_.emplace_back(empty(output.shape(), output.dtype, output.device)).get();
   }
 
   void compute_on_device(std::span<TensorImpl*> tensors) {

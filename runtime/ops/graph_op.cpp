@@ -13,6 +13,7 @@
 #include "kernels/copy.h"
 #include "kernels/layout.h"
 #include "kernels/out_dtype.h"
+#include "kernels/shared_elements.h"
 #include "ops/filling.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
@@ -200,7 +201,8 @@ void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& resul
   prepare_destination(call, destination, result);
   if (&destination == &result) return;
   before_write(*destination.storage);
-  if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
+  if (writes_shared_elements(call, destination)) write_changed(destination, result);
+  else if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
 }
 
@@ -284,12 +286,12 @@ void run_and_cache(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
 }  // namespace
 
 void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result) {
-  if (!can_cast(result.dtype, destination.dtype))
+  require_dtype_of_written(call, result.dtype, destination.dtype, [&] {
     raise(ErrorKind::Runtime,
           "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
           call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
           std::string(name(destination.dtype)).c_str());
-  require_dtype_of_out(call, result.dtype, destination.dtype);
+  });
   if (call.op->variant == Variant::Out) {
     resize_output(destination, result.shape());
   } else if (!std::ranges::equal(destination.shape(), result.shape())) {
@@ -297,7 +299,7 @@ void prepare_destination(const OpCall& call, TensorImpl& destination, const Tens
           call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(),
           format_sizes(destination.shape()).c_str());
   }
-  require_no_internal_overlap(destination);
+  if (!writes_shared_elements(call, destination)) require_no_internal_overlap(destination);
 }
 
 void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys) {

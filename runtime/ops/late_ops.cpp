@@ -99,10 +99,14 @@ void run_copied(OpCall& call, void* context) {
   call.rets[0] = Value::of(call_op(clone, {Value::of(shown.get()), row_major}).leak());
 }
 
-void refuse_gradients(const OpCall& call) {
+// Of results, and of the tensors that they are written to: operands may require gradients that no result has.
+void refuse_gradients(const OpCall& call, std::span<const Tensor> results) {
   if (call.op->variant != Variant::Out || !thread_state.grad_mode) return;
+  const auto is_recorded = [](const Tensor& result) { return result && result->requires_grad(); };
+  const bool any = std::ranges::any_of(results, is_recorded);
   for (int i = 0; i < call.num_args; ++i)
-    if (call.args[i].is_tensor() && call.args[i].tensor->requires_grad())
+    if (call.args[i].is_tensor() && call.args[i].tensor->requires_grad() &&
+        (any || call.op->schema.arguments[i].written))
       raise(ErrorKind::Runtime,
             "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
             "Omit out=, call it under torch.no_grad(), or detach the arguments.",
@@ -121,12 +125,12 @@ void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result)
 // Runs the target and writes its results where the call says: in-place and out= forms of ops without a kernel for them.
 void run_into(OpCall& call, void* context) {
   const auto& to = *static_cast<const Redirection*>(context);
-  refuse_gradients(call);
   Values<kMaxReturns> results(to.target->schema.returns.size());
   TargetCall target(call, to, results.data());
   target.run();
   std::vector<Tensor> owned;
   OwnedResults(target.call()).take_each([&](Tensor result) { owned.push_back(std::move(result)); });
+  refuse_gradients(call, owned);
   OwnedResults written(call);  // those already written, if a later one cannot be written
   const auto& arguments = call.op->schema.arguments;
   size_t next = 0;

@@ -121,6 +121,8 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   record.cast_rule = given.autocast;
   op.saves = given.saves;
   record.casts_out = given.casts_out;
+  record.writes_shared = given.writes_shared;
+  for (const DType dtype : given.out_dtypes) record.out_dtypes |= uint64_t{1} << static_cast<int>(dtype);
   record.unrecorded = given.unrecorded;
   op.keys = given.keys;
   op.derivatives = given.derivatives;

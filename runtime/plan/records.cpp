@@ -261,6 +261,8 @@ OpRow OpRow::read(Decoder& in) {
       .layout = in.code<ResultLayout>(),
       .autocast = in.code<CastRule>(),
       .casts_out = in.boolean(),
+      .out_dtypes = in.list_of<DType>([&] { return in.code<DType>(); }),
+      .writes_shared = in.boolean(),
       .saves = in.boolean(),
       .unrecorded = in.integer_as<uint32_t>(),
       .tags = in.text(),

@@ -237,7 +237,7 @@ struct Plan {
 };
 
 struct OpRow {
-  static constexpr size_t kFields = 19;
+  static constexpr size_t kFields = 21;
   std::string_view schema;
   OpKind kind;
   Variant variant;
@@ -252,6 +252,8 @@ struct OpRow {
   ResultLayout layout;
   CastRule autocast;
   bool casts_out;
+  std::vector<DType> out_dtypes;
+  bool writes_shared;
   bool saves;
   uint32_t unrecorded;
   std::string_view tags;

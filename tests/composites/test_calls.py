@@ -294,7 +294,7 @@ def test_flips_of_narrow_elements():
                 torch.zeros(5, 2, 4), torch.ones(2, 2).long(), [5], [1, 1]
             ),
             RuntimeError,
-            "1 input_lengths for a batch of 2",
+            "1 elements for a batch of 2",
         ),
         (
             lambda: torch.embedding_renorm_(

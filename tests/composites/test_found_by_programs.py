@@ -251,3 +251,118 @@ def test_stft_without_padding_says_whether_it_returns_complex_numbers():
     window = torch.ones(8)
     found = torch.ones(20).stft(8, window=window, center=False, return_complex=True)
     assert found.shape == (5, 7)
+
+
+@pytest.mark.parametrize("op", [torch.any, torch.all])
+@pytest.mark.parametrize("given", [(), (0,), ((0, 1),)])
+def test_truth_is_written_to_bools_and_bytes_alone(op, given):
+    for dtype in torch.uint8, torch.bool, FLOAT:
+        x = torch.tensor([[1, 0], [1, 1]]).to(dtype)
+        expected = op(x, *given).bool().tolist()
+        for out in torch.empty(0, dtype=torch.bool), torch.empty(0, dtype=torch.uint8):
+            assert op(x, *given, out=out).bool().tolist() == expected
+        with pytest.raises(RuntimeError, match="is not converted"):
+            op(x, *given, out=torch.empty(0, dtype=FLOAT))
+
+
+MASK = torch.tensor([[True, False], [False, False], [False, False]])
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        (lambda x: x.masked_fill_(MASK, 5), [5.0, 2.0]),
+        (lambda x: x.masked_fill_(MASK, torch.tensor(5.0)), [5.0, 2.0]),
+        (lambda x: x.index_fill_(1, torch.tensor([1]), 5), [1.0, 5.0]),
+        (lambda x: x.index_fill_(0, torch.tensor([0]), torch.tensor(5.0)), [5.0, 5.0]),
+        (lambda x: F.threshold_(x, 1.5, 0), [0.0, 2.0]),
+    ],
+)
+def test_elements_that_share_memory_are_filled_where_one_of_them_is(fill, expected):
+    row = torch.tensor([1.0, 2.0])
+    assert fill(row.expand(3, 2)).tolist() == [expected] * 3
+    assert row.tolist() == expected
+    assert row._version == 1
+
+
+def test_the_last_dim_may_share_memory_where_it_is_filled():
+    number = torch.zeros(1)
+    number.expand(40).masked_fill_(torch.arange(40) == 3, 7)
+    assert number.tolist() == [7.0]
+
+
+@pytest.mark.parametrize("name", ["abs_", "absolute_"])
+def test_complex_numbers_have_no_absolute_value_in_place(name):
+    with pytest.raises(RuntimeError, match="not converted to complex64"):
+        getattr(torch.tensor([3 + 4j]), name)()
+    assert getattr(torch.tensor([-3]), name)().tolist() == [3]
+
+
+def test_a_weight_without_dims_is_promoted_with_the_ends():
+    ends = torch.zeros(2), torch.ones(2)
+    assert torch.lerp(*ends, torch.tensor(0.5, dtype=DOUBLE)).dtype is FLOAT
+    assert torch.lerp(*ends, torch.tensor(0.5j)).dtype is torch.complex64
+    assert torch.lerp(ROW[0], ROW[0], torch.tensor(0.5).double()).dtype is DOUBLE
+    for dtype in DOUBLE, LONG, torch.float16:
+        with pytest.raises(RuntimeError, match="one dtype"):
+            torch.lerp(*ends, torch.ones(2, dtype=dtype))
+
+
+def test_slopes_of_digamma_at_its_poles_are_infinite():
+    x = torch.tensor([-1.0, -3.0], dtype=DOUBLE, requires_grad=True)
+    (first,) = torch.autograd.grad(x.digamma().sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert first.tolist() == [math.inf] * 2
+    assert second.tolist() == [-math.inf] * 2
+
+
+@pytest.mark.parametrize("transform", [torch.func.jacrev, torch.func.vjp])
+def test_reverse_mode_refuses_functions_with_integer_results(transform):
+    with pytest.raises(RuntimeError, match=r"torch\.int64: convert it.*has_aux=True"):
+        found = transform(torch.argmax, *([ROW] if transform is torch.func.vjp else []))
+        found(ROW)
+
+
+def test_histograms_count_half_precision_numbers():
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)
+    hist, edges = torch.histogram(x, torch.tensor([0.0, 1.0, 4.0]).bfloat16())
+    assert (hist.tolist(), hist.dtype, edges.dtype) == ([0.0, 3.0], *[x.dtype] * 2)
+
+
+@pytest.mark.parametrize("given", [(-0.5,), (5.5, 5.2), (0.2, 0.9, -1)])
+def test_ranges_of_integers_compare_their_bounds_before_truncation(given):
+    with pytest.raises(RuntimeError, match="inconsistent with step sign"):
+        torch.arange(*given, dtype=LONG)
+
+
+def test_gradient_ops_convert_to_the_dtype_of_out_if_they_are_elementwise():
+    aten, grad = torch.ops.aten, torch.ones(2)
+    out = torch.empty(2, dtype=DOUBLE)
+    assert aten.sigmoid_backward.grad_input(grad, ROW, grad_input=out) is out
+    assert aten.mse_loss_backward.grad_input(grad, ROW, ROW, 0, grad_input=out) is out
+    with pytest.raises(RuntimeError, match="is not converted"):
+        aten.select_backward.out(grad, [2, 2], 0, 0, out=out)
+
+
+def test_out_may_be_given_where_no_result_has_a_gradient():
+    x = torch.tensor([-math.inf, 1.0], requires_grad=True)
+    assert torch.isneginf(x, out=torch.empty(2, dtype=torch.bool)).tolist() == [1, 0]
+    with pytest.raises(RuntimeError, match="with out="):
+        torch.linalg.inv(x.diag(), out=torch.empty(2, 2))
+
+
+def test_out_is_refused_as_it_was_given_if_its_elements_share_memory():
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.acos(torch.ones(3, 2), out=torch.zeros(1).expand(2))
+
+
+def test_bilinear_takes_inputs_of_one_shape_up_to_the_last_dim():
+    with pytest.raises(RuntimeError, match="up to the last dim"):
+        torch.bilinear(torch.ones(3), torch.ones(2, 3), torch.ones(4, 3, 3), None)
+
+
+def test_special_zeta_promotes_before_it_refuses():
+    half = torch.tensor(2.0, dtype=torch.float16)
+    assert torch.special.zeta(half, torch.ones(2)).dtype is FLOAT
+    with pytest.raises(NotImplementedError):
+        torch.special.zeta(half, HALF)

@@ -231,6 +231,16 @@ class _Leaves(threading.local):
 _leaves = _Leaves()
 
 
+def _require_differentiable(outputs: Sequence[Tensor]) -> None:
+    for output in outputs:
+        if not output.is_floating_point() and not output.is_complex():
+            raise RuntimeError(
+                "the function must return floating-point or complex tensors, but one "
+                f"of its results has dtype {output.dtype}: convert it, or return it as "
+                "aux, with has_aux=True"
+            )
+
+
 class _Differentiated:
     """A call of a function and the graph nodes that it is differentiated by."""
 
@@ -302,6 +312,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> (gradient,) = pullback(torch.ones_like(output))   # cos(x)
     """
     call = _Differentiated(func, primals, has_aux)
+    _require_differentiable(call.outputs)
 
     def pullback(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
@@ -415,6 +426,7 @@ def jacrev(
             chosen,
             has_aux,
         )
+        _require_differentiable(call.outputs)
         blocks = _rows(call, chunk_size)
         trees = []
         for row in blocks:

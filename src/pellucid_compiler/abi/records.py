@@ -53,7 +53,10 @@ class OpRow:
     """An op overload. ``functional``: the index of the record that it is a variant of,
     or -1; ``promoted``: one bit per argument that takes part in promotion; ``inverse``:
     the view that is a join's inverse; ``casts_out``: results are converted to the
-    dtypes of out=; ``saves``: the declaration saves values for backward;
+    dtypes of the tensors that they are written to, by ``out=`` or in place;
+    ``out_dtypes``: the only dtypes that ``out=`` may have, if any; ``writes_shared``:
+    in place also where elements share memory; ``saves``: the declaration saves values
+    for backward;
     ``unrecorded``: one bit per result without a gradient; ``tags``: PyTorch's,
     space-separated, as in other rows. ``keys``: bytes of a list of KeyedPlan or
     KeyedFunction; ``derivatives``: of a list of KeyedDerivative; both empty for
@@ -74,6 +77,8 @@ class OpRow:
     layout: Annotated[str, code(LAYOUT)]
     autocast: CastRule
     casts_out: bool
+    out_dtypes: tuple[DTypeName, ...]
+    writes_shared: bool
     saves: bool
     unrecorded: UInt32
     tags: str

@@ -308,6 +308,7 @@ def _(x, y):
     refuses=("integers", "bool"),
     namespace="nn",
     method=False,
+    backward_casts=False,
     backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     backward_out="out",
     casts_out=False,
@@ -407,6 +408,7 @@ def hardshrink(x, lambd):
     backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
     "-> Tensor",
     also=("nn.functional.threshold_",),
+    writes_shared=True,
 )
 def threshold(x, threshold, value):
     """The elements above ``threshold``, else ``value``."""

@@ -158,6 +158,7 @@ def require_source(name, x, dim, index, source, error):
     ),
     layout="operand",
     backward="index_fill.int_Scalar(value=0)",
+    writes_shared=True,
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
@@ -179,6 +180,7 @@ def index_fill(x, dim, index, value):
         "*, Tensor(a!) out) -> Tensor(a!)",
     ),
     node="IndexFillBackward1",
+    writes_shared=True,
     layout="operand",
 )
 def index_fill_tensor(x, dim, index, value):

@@ -33,6 +33,7 @@ def _loss(reduction, distance, *operands):
     namespace="nn",
     layout="operand",
     autocast="float32",
+    backward_casts=True,
     backward="mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
     "reduction) -> Tensor",
 )
@@ -83,6 +84,7 @@ def _(x, target, reduction):
     namespace="nn",
     layout="operand",
     autocast="float32",
+    backward_casts=True,
     backward="smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
     "int reduction, float beta) -> Tensor",
 )
@@ -264,6 +266,7 @@ def _(x, target, reduction, *, log_target):
     method=False,
     namespace="nn",
     autocast="float32",
+    backward_casts=True,
     backward="soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor "
     "target, int reduction) -> Tensor",
     casts_out=False,

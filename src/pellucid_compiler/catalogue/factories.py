@@ -193,17 +193,17 @@ def _range(start, end, step, dtype):
     )
     dtype = dtype or _dtype_of_number(start, end, step)
     _refuse_bools("arange", dtype)
-    if dtype == "int64":
-        start, end, step = (to(n, dtype) for n in (start, end, step))
-    require(step != 0, "arange: step must not be 0")
     require(
-        ((step > 0) & (end >= start)) | ((step < 0) & (end <= start)),
+        ((step >= 0) & (end >= start)) | ((step <= 0) & (end <= start)),
         "arange: upper bound and lower bound inconsistent with step sign: step {} does "
         "not lead from {} to {}",
         step,
         start,
         end,
     )
+    if dtype == "int64":
+        start, end, step = (to(n, dtype) for n in (start, end, step))
+    require(step != 0, "arange: step must not be 0")
     if dtype == "int64":
         rounding = where(step > 0, step - 1, step + 1)
         count = (end - start + rounding) // step

@@ -18,16 +18,18 @@ from pellucid_compiler.declare import (
     make,
     num_elements,
     require,
+    reshape,
     scan,
     scan_op,
     tabulate,
+    to,
     total,
     total_over,
     unsqueeze,
     where,
     with_partials,
 )
-from pellucid_compiler.ir.dtypes import HALF
+from pellucid_compiler.ir.dtypes import HALF, is_integer
 
 LABEL_MESSAGE = "Target {} is out of bounds."
 
@@ -287,14 +289,35 @@ def ctc_loss(
 ):
     """The forward recurrence over labels with blanks between them (Graves 2006).
 
-    ``targets`` is (batch, labels), or the concatenated labels of all samples.
+    ``targets`` is (batch, labels), or the concatenated labels of all samples;
+    ``log_probs`` without a batch is (time, classes).
     """
     require(
-        log_probs.rank == 3 and targets.rank in (1, 2),
+        log_probs.rank in (2, 3) and targets.rank in (1, 2),
         f"ctc_loss: log_probs of rank {log_probs.rank} and targets of rank "
         f"{targets.rank}; give (time, batch, classes) and (batch, labels) or (labels,)",
     )
-    time, batch = log_probs.shape[:2]
+    is_single = log_probs.rank == 2
+    if is_single:
+        log_probs = unsqueeze(log_probs, 1)
+        targets = targets if targets.rank == 2 else unsqueeze(targets, 0)
+    time, batch, classes = log_probs.shape
+    require(
+        (blank >= 0) & (blank < classes),
+        "ctc_loss: blank is {}, and the classes are {}",
+        blank,
+        classes,
+    )
+    require(
+        targets.rank == 1 or targets.shape[0] == batch,
+        "ctc_loss: {} rows of targets for a batch of {}",
+        targets.shape[0],
+        batch,
+    )
+    targets = to(targets, "int64")
+    input_lengths = _lengths("input_lengths", input_lengths, batch)
+    target_lengths = _lengths("target_lengths", target_lengths, batch)
+    num_labels = tabulate([], lambda: total([batch], lambda n: target_lengths[n]))
     states = 2 * targets.shape[-1] + 1
     label = _labels(targets, target_lengths, batch, blank)
     emitted = tabulate(
@@ -323,8 +346,17 @@ def ctc_loss(
     ends = alpha.outside(-INF)
 
     def loss_of(n):
-        last, count = input_lengths[n] - 1, 2 * target_lengths[n]
-        return -log_add(ends[last, n, count], ends[last, n, count - 1])
+        steps, labels = input_lengths[n], target_lengths[n]
+        _require_between("input_lengths", steps, time, "steps of log_probs")
+        _require_between("target_lengths", labels, targets.shape[-1], "targets")
+        if targets.rank == 1:
+            require(
+                num_labels[()] == targets.shape[0],
+                "ctc_loss: the sum of target_lengths is not the number of targets",
+            )
+        last, count = steps - 1, 2 * labels
+        likelihood = log_add(ends[last, n, count], ends[last, n, count - 1])
+        return -where((steps == 0) & (labels == 0), 0.0, likelihood)
 
     loss = tabulate([batch], loss_of)
     if zero_infinity:
@@ -332,7 +364,32 @@ def ctc_loss(
     if reduction == MEAN:
         lengths = tabulate([batch], lambda n: make("maximum", target_lengths[n], 1))
         loss = loss / tabulate([batch], lambda n: cast(lengths[n], loss.dtype))
+    if is_single and reduction == NONE:
+        return tabulate([], lambda: loss[0])
     return reduce_loss(loss, reduction, cast(batch, loss.dtype))
+
+
+def _lengths(name, lengths, batch):
+    """The lengths as a vector of int64."""
+    require(
+        is_integer(lengths.dtype),
+        f"ctc_loss: {name} has dtype {lengths.dtype}; give integers",
+    )
+    flat = reshape(lengths, [num_elements(lengths)])
+    require(
+        flat.shape[0] == batch,
+        f"ctc_loss: {name} has {{}} elements for a batch of {{}}; give one for each",
+        flat.shape[0],
+        batch,
+    )
+    return to(flat, "int64")
+
+
+def _require_between(name, length, limit, of):
+    require(
+        (length >= 0) & (length <= limit),
+        f"ctc_loss: {name} has a number below 0 or above the number of {of}",
+    )
 
 
 def _labels(targets, target_lengths, batch, blank):
@@ -362,9 +419,10 @@ def _(
     grad,
     derived,
 ):
-    d = derived(grad)
-    drift = tabulate(d.shape[:2], lambda t, n: total(d.shape[2:], lambda c: d[t, n, c]))
-    return d - exp(log_probs) * unsqueeze(drift, 2)
+    found = derived(grad)
+    d, *of_targets = found if isinstance(found, tuple) else (found,)
+    d = d - exp(log_probs) * total_over(d, d.rank - 1, keepdim=True)
+    return (d, *of_targets) if of_targets else d
 
 
 def log_add(*xs):

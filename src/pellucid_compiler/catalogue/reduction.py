@@ -217,17 +217,23 @@ def _truth_over(reduce, x, dims, keepdim=False):
 
 
 def _truth_dtype(x):
-    return "uint8" if x.dtype == "uint8" else "bool"
+    return x.dtype if x.dtype in _TRUTH else "bool"
 
 
-@reduction_op("any(Tensor self) -> Tensor", out="all_out", core=True)
+_TRUTH = ("bool", "uint8")
+
+
+@reduction_op("any(Tensor self) -> Tensor", out="all_out", core=True, out_dtypes=_TRUTH)
 def any_op(x):
     """Whether an element is not 0."""
     return _truth_over(some, x, None)
 
 
 @reduction_op(
-    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out", core=True
+    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+    out="out",
+    core=True,
+    out_dtypes=_TRUTH,
 )
 def any_dim(x, dim, keepdim):
     """Whether an element along ``dim`` is not 0."""
@@ -235,26 +241,35 @@ def any_dim(x, dim, keepdim):
 
 
 @reduction_op(
-    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", core=True
+    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    core=True,
+    out_dtypes=_TRUTH,
 )
 def any_dims(x, dim, keepdim):
     """Whether an element over the dims is not 0."""
     return _truth_over(some, x, dim, keepdim)
 
 
-@reduction_op("all(Tensor self) -> Tensor", out="all_out")
+@reduction_op("all(Tensor self) -> Tensor", out="all_out", out_dtypes=_TRUTH)
 def all_op(x):
     """Whether no element is 0."""
     return _truth_over(every, x, None)
 
 
-@reduction_op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out")
+@reduction_op(
+    "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+    out="out",
+    out_dtypes=_TRUTH,
+)
 def all_dim(x, dim, keepdim):
     """Whether no element along ``dim`` is 0."""
     return _truth_over(every, x, dim, keepdim)
 
 
-@reduction_op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+@reduction_op(
+    "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    out_dtypes=_TRUTH,
+)
 def all_dims(x, dim, keepdim):
     """Whether no element over the dims is 0."""
     return _truth_over(every, x, dim, keepdim)

@@ -61,6 +61,7 @@ def _(condition, x, y):
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     unpromoted=("mask",),
     backward="masked_fill.Scalar(value=0)",
+    writes_shared=True,
 )
 def masked_fill(x, mask, value):
     """``value`` where ``mask`` else ``x``, in the dtype of ``x``."""
@@ -73,6 +74,7 @@ def masked_fill(x, mask, value):
     inplace=True,
     out="Tensor_out",
     node="MaskedFillBackward1",
+    writes_shared=True,
 )
 def masked_fill_tensor(x, mask, value):
     """``value``, a tensor of rank 0, where ``mask`` else ``x``."""

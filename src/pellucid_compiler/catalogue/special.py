@@ -42,7 +42,7 @@ from pellucid_compiler.declare import (
     to,
     where,
 )
-from pellucid_compiler.ir.dtypes import HALF, is_float
+from pellucid_compiler.ir.dtypes import HALF, is_complex, is_float
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -189,7 +189,6 @@ def _broadcast_pair(a, b):
 
 @library_op(
     "special_zeta(Tensor self, Tensor other) -> Tensor",
-    refuses=(*HALF, "complex"),
     namespace="special",
     method=False,
     rare=True,
@@ -197,6 +196,13 @@ def _broadcast_pair(a, b):
 )
 def zeta(s, q):
     """Hurwitz' zeta function: ``sum (q + k) ** -s`` over k from 0 on."""
+    dtype = common_dtype(s, q)
+    require(
+        dtype not in HALF and not is_complex(dtype),
+        f'"special_zeta" not implemented for {dtype} tensors: convert with .float() '
+        "first",
+        error=NotImplementedError,
+    )
     s, q = (t if t.is_floating else to(t, default_dtype()) for t in (s, q))
     return library("zeta", *_broadcast_pair(s, q))[0]
 

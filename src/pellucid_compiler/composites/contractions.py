@@ -68,6 +68,19 @@ def kron(a, b):
 )
 def bilinear(a, b, weight, bias):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
+    require(
+        a.shape[:-1] == b.shape[:-1],
+        "bilinear: input1 has shape {} and input2 {}; they must be equal up to the "
+        "last dim",
+        tuple(a.shape),
+        tuple(b.shape),
+    )
+    require(
+        bias is None or bias.shape[:1] == weight.shape[:1],
+        "bilinear: bias has shape {} for {} output features",
+        None if bias is None else tuple(bias.shape),
+        weight.shape[0],
+    )
     product = api.einsum("...i,kij,...j->...k", a, weight, b)
     return product if bias is None else product + bias
 

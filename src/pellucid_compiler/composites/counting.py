@@ -144,8 +144,8 @@ def _require_dims(points, bins):
 
 def _histogram(points, edges, weight, density):
     require(
-        points.dtype in (api.float32, api.float64),
-        "histograms take float32 or float64, not {}: convert with .float()",
+        points.dtype.is_floating_point,
+        "histograms take floats, not {}: convert with .float()",
         points.dtype,
         error=NotImplementedError,
     )

@@ -220,15 +220,6 @@ def nll_loss_nd(x, target, weight, reduction, ignore_index):
 )
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, *options):
     """``ctc_loss`` with its lengths as numbers."""
-    batch = log_probs.shape[1] if log_probs.dim() == 3 else 1
-    for name, counts in ("input", input_lengths), ("target", target_lengths):
-        require(
-            len(counts) == batch,
-            "ctc_loss: {} {}_lengths for a batch of {}: give one for each example",
-            len(counts),
-            name,
-            batch,
-        )
     lengths = [
         api.tensor(counts, dtype=api.int64, device=log_probs.device)
         for counts in (input_lengths, target_lengths)

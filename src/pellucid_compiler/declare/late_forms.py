@@ -80,7 +80,7 @@ class LateRecord(NamedTuple):
             is_variadic=self.is_variadic,
             gives_view=self.gives_view,
             takes_parts=self.takes_parts,
-            casts_out=self.casts_out,
+            casts_out=self.casts_out or self.variant == IN_PLACE,
             tags=self.tags,
         )
         return encode_record(row)
@@ -157,7 +157,7 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
             _bind(table, form.name, Places(home, False, True))
     if declares_gradient(options.backward):
         texts = options.backward, options.backward_out
-        _add_gradient(table, known, texts, _DERIVED)
+        _add_gradient(table, known, texts, _DERIVED, options.backward_casts)
     for alias in options.aliases:
         for schema in (*schemas, *forms):
             name = alias + schema.name.removeprefix(op.name.rstrip("_"))
@@ -180,18 +180,26 @@ def _places(op: Op, schema: Schema, name: str) -> Places:
 
 
 def _add_gradient(
-    table: dict[str, LateOp], known: Known, texts: tuple[str, str], body: str
+    table: dict[str, LateOp],
+    known: Known,
+    texts: tuple[str, str],
+    body: str,
+    casts: bool | None = None,
 ) -> None:
-    """The op that gives the gradient of another one, and its ``out=`` form."""
+    """The op that gives the gradient of another one, and its ``out=`` form, which
+    converts results as ``casts`` says, by default if the op is elementwise.
+    """
     text, out = texts
     schema = parse_schema(text)
     named = f"{body} {known.declared.full_name} {schema.op_name}"
+    if casts is None:
+        casts = known.kind == "pointwise" or "pointwise" in known.tags.split()
     known = known.of_gradient()
     options = {"is_seen": True, "tags": known.tags_of(schema)}
     _enter(table, _record(schema, COMPOSITE, named, **options))
     if out:
         form = implied_out(schema, out)
-        tags, casts = known.tags_of(form), casts_out(schema, None)
+        tags = known.tags_of(form)
         record = _record(form, OUT_OF, schema.full_name, tags=tags, casts_out=casts)
         _enter(table, record)
 

@@ -32,6 +32,12 @@ Which forms there are, under which names:
 ``casts_out``      whether ``out=`` forms convert results to the dtypes of the tensors
                    they write, which else must be the results'; by default those with
                    one result
+``out_dtypes``     the only dtypes that ``out=`` may have, whatever the result's: it is
+                   converted to them even where no cast exists (``any`` of uint8)
+``casts_inplace``  whether the in-place form converts its result to the dtype of the
+                   tensor that it writes (``abs_`` of complex numbers does not)
+``writes_shared``  whether the in-place form also writes tensors whose elements share
+                   memory (``expand``): those that it changes get equal values
 ``aliases``        aliases of the op and of all its forms (``arccos``);
                    ``special_expit`` is a function of the namespace in its prefix
 
@@ -58,6 +64,8 @@ The backward graph, and what dispatch modes see:
                    ``"output=result, input_sizes=sizes(self)"``; see
                    pellucid/_C/_runtime/gradient_arguments.py
 ``backward_out``   the overload of its ``out=`` form; "" if it has none
+``backward_casts``  whether that form converts, as ``casts_out`` says of the op's; by
+                   default if the op is elementwise
 ``node``           the name of its node in the backward graph if PyTorch's is not
                    the op's name and 0; or a function of the call's key
 ``unrecorded``     numbers of the results that PyTorch records no gradient for; of
@@ -115,6 +123,9 @@ class Options(NamedTuple):
     inplace_only: bool = False
     forms: tuple[str, ...] = ()
     casts_out: bool | None = None
+    out_dtypes: tuple[str, ...] = ()
+    casts_inplace: bool = True
+    writes_shared: bool = False
     aliases: tuple[str, ...] = ()
     # Where forms are public
     method: bool = True
@@ -128,6 +139,7 @@ class Options(NamedTuple):
     backward: str = ""
     backward_reads: str = ""
     backward_out: str = "grad_input"
+    backward_casts: bool | None = None
     node: str | Callable[..., str] = ""
     unrecorded: tuple[int, ...] = ()
     core: bool | tuple[str, ...] = False

@@ -7,8 +7,11 @@ functional result into the destination. Called by the freezer and by the documen
 
 from __future__ import annotations
 
+from pellucid_compiler.abi.codes import VARIANT
 from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.declare.schema import Argument, Schema, parse_schema
+
+_, _IN_PLACE, _ = VARIANT.names
 
 FACTORY_OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _INPLACE_OVERLOADS = {"int": ""}  # ``transpose.int`` has a plain ``transpose_``
@@ -72,6 +75,13 @@ def casts_out(schema: Schema, declared: bool | None) -> bool:
     they write: as declared, else if there is one result.
     """
     return len(schema.returns) == 1 if declared is None else declared
+
+
+def casts_written(op: Op, variant: str) -> bool:
+    """Whether this form of the op converts results to the dtypes of what it writes."""
+    if variant == _IN_PLACE:
+        return op.options.casts_inplace
+    return casts_out(op.schema, op.options.casts_out)
 
 
 def without_options(schema: Schema) -> Schema:

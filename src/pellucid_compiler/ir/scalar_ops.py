@@ -177,8 +177,9 @@ def _tetragamma(x: Expr) -> Expr:
     w = 1 / (z * z)
     series = w * (0.5 - w * (1 / 6 - w * (1 / 6 - w * (0.3 - w * (5 / 6)))))
     total = total - w * (1 + 1 / z + series)
-    sine = make("sin", x * pi)
-    cotangent = make("cos", x * pi) / (sine * sine * sine)
+    angle = (x - make("round", x)) * pi  # exactly 0 at the poles, of the same cotangent
+    sine = make("sin", angle)
+    cotangent = make("cos", angle) / (sine * sine * sine)
     return select(reflected, total - 2 * pi * pi * pi * cotangent, total)
 
 

@@ -260,28 +260,6 @@ def triplet_margin_with_distance_loss(
     return _reduced((near - far + margin).clamp_min(0), number)
 
 
-def _check_lengths(
-    log_probs: Tensor, targets: Tensor, lengths: Tensor, counts: Tensor, blank: int
-) -> None:
-    """Raises RuntimeError for lengths that do not fit the tensors of ``ctc_loss``."""
-    if log_probs.dim() != 3:
-        return  # the op raises the error
-    steps, batch, classes = log_probs.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError(f"ctc_loss: blank is {blank}, and the classes are {classes}")
-    longest = targets.shape[1] if targets.dim() == 2 else targets.numel()
-    for name, given, limit in (
-        ("input_lengths", lengths, steps),
-        ("target_lengths", counts, longest),
-    ):
-        if given.numel() != batch:
-            raise RuntimeError(
-                f"ctc_loss: {name} has {given.numel()} elements for a batch of {batch}"
-            )
-        if not given.is_meta and any_true((given < 0) | (given > limit)):
-            raise RuntimeError(f"ctc_loss: {name} are numbers from 0 to {limit} here")
-
-
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -294,23 +272,16 @@ def ctc_loss(
     """Connectionist temporal classification of (T, N, C) log probabilities (Graves
     2006).
     """
-    number = reduction_number(None, None, reduction)
-    single = log_probs.dim() == 2
-    if single:
-        log_probs = log_probs.unsqueeze(1)
-        if targets.dim() == 1:
-            targets = targets.unsqueeze(0)
     lengths, counts = (
-        pellucid.as_tensor(
-            given, dtype=pellucid.int64, device=log_probs.device
-        ).reshape(-1)
+        given.to(log_probs.device) if isinstance(given, Tensor) else given
         for given in (input_lengths, target_lengths)
     )
-    _check_lengths(log_probs, targets, lengths, counts, blank)
-    none = reduction_number(None, None, "none")
-    loss = pellucid.ctc_loss(
-        log_probs, targets, lengths, counts, blank, none, zero_infinity
+    return pellucid.ctc_loss(
+        log_probs,
+        targets,
+        lengths,
+        counts,
+        blank,
+        reduction_number(None, None, reduction),
+        zero_infinity,
     )
-    if reduction == "mean":
-        return (loss / counts.clamp_min(1).to(loss.dtype)).mean()
-    return _reduced(loss[0] if single and reduction == "none" else loss, number)
