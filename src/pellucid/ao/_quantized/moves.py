@@ -70,6 +70,7 @@ def _float_like(tensor: Tensor) -> Tensor:
 def view(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A view of the integers."""
     parts = split(tensor)
+    args = tuple(split(a).integers if is_quantized(a) else a for a in args)
     moved = op(parts.integers, *args, **kwargs)
     return _with_scales(op, parts, moved, args, kwargs)
 
@@ -141,24 +142,40 @@ def _with_channels(
     for integers, found in zip(
         *((moved, channels) if is_list else ([moved], [channels])), strict=True
     ):
-        axis = _axis_of(found, count, parts.axis or 0)
-        if axis is None:
+        can_be_single = count > 1 and not parts.has_float_zero_points
+        chosen = _channels_of(found.long(), parts.axis or 0, can_be_single)
+        if chosen is None:
             raise RuntimeError(
                 f"{op._schema.name.partition('::')[2]} of a tensor with a scale per "
                 "channel is not supported: setting strides is possible only on "
                 "uniformly quantized tensor; use dequantize()"
             )
-        yield with_computed(parts._replace(axis=axis), integers)
+        yield with_computed(_of_channels(parts, *chosen), integers)
 
 
-def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
-    """The dim along which the channel numbers are in order; if several are possible,
-    the previous one.
+def _channels_of(
+    channels: Tensor, before: int, can_be_single: bool
+) -> tuple[int | None, Tensor] | None:
+    """(the dim along which alone the channel numbers change, the numbers); the dim is
+    None for one channel of several. If several are possible, the previous one.
     """
-    dims = [d for d, size in enumerate(channels.shape) if size == count]
-    for dim in sorted(dims, key=lambda d: abs(d - before)):
+    first = channels.flatten()[:1]
+    if can_be_single and len(first) and bool((channels == first).all()):
+        return None, first[0]
+    for dim in sorted(range(channels.dim()), key=lambda d: abs(d - before)):
+        numbers = channels.movedim(dim, -1).reshape(-1, channels.shape[dim])[:1]
         shape = [1] * channels.dim()
         shape[dim] = -1
-        if bool((channels == pellucid.arange(count).view(shape)).all()):
-            return dim
+        if len(numbers) and bool((channels == numbers.view(shape)).all()):
+            return dim, numbers[0]
     return None
+
+
+def _of_channels(parts: Parts, axis: int | None, numbers: Tensor) -> Parts:
+    """These channels' scales along ``axis``."""
+    scales, zero_points = parts.scales, parts.zero_points
+    if axis is not None and numbers.equal(pellucid.arange(scales.numel())):
+        return parts._replace(axis=axis)
+    return parts._replace(
+        axis=axis, scales=scales[numbers], zero_points=zero_points[numbers]
+    )
