@@ -1,4 +1,4 @@
-"""``Linear`` with an int8 weight of sparse blocks; its inputs are floats."""
+"""``torch.ao.nn.sparse.quantized.dynamic``: ``Linear`` whose inputs are floats."""
 
 from __future__ import annotations
 
@@ -77,3 +77,6 @@ class Linear(StaticLinear):
     def _like(cls, mod: Any) -> Any:
         shape = LinearBlockSparsePattern.block_size()
         return cls(mod.in_features, mod.out_features, *shape)
+
+
+__all__ = ["Linear"]
