@@ -41,7 +41,7 @@ class LinearPackedParams(dense.LinearPackedParams):
         rows, columns = self.block_size
         self.block_size = row_block_size or rows, col_block_size or columns
 
-    def _weight_bias(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def _weight_bias(self) -> tuple[Any, ...]:
         return (*super()._weight_bias(), *self.block_size)
 
 
@@ -53,6 +53,8 @@ class Linear(dense.Linear):
     >>> layer(x).shape
     torch.Size([3, 2])
     """
+
+    _packed_params: LinearPackedParams
 
     def __init__(
         self,
@@ -68,7 +70,7 @@ class Linear(dense.Linear):
         packed.set_weight_bias(*super()._weight_bias())
         self._packed_params = packed
 
-    def _weight_bias(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def _weight_bias(self) -> tuple[Any, ...]:
         return self._packed_params._weight_bias()
 
     def set_weight_bias(
