@@ -15,12 +15,17 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._decomp.graphs import moves_elements, refuses
+from pellucid._ops import facts
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
 
 def is_copy(op: Any) -> bool:
     """Whether an op that makes a tensor of the same sizes copies the elements."""
-    return op.is_view or moves_elements(op, (pellucid.zeros(1, dtype=pellucid.int8),))
+    if op.is_view:
+        return True
+    needed = [a for a in op._schema.arguments if not a.has_default]
+    sample = pellucid.zeros(1, dtype=pellucid.int8)
+    return len(needed) == 1 and moves_elements(op, (sample,))
 
 
 def same_sizes(op: Any, tensor: Tensor, **options: Any) -> Tensor:
@@ -34,6 +39,8 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
     """The op on the integers; NotImplemented for an op that computes, unless it
     ``always`` only moves elements.
     """
+    if facts.is_pointwise(op):
+        _require_one_dtype(op, args)
     given = _quantized(op, (*args, *kwargs.values()))
     if not given or any(map(_is_float, (*args, *kwargs.values()))):
         return NotImplemented
@@ -55,6 +62,20 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
             return NotImplemented
     places, options = on(lambda each: _requantized(op, each, parts))
     return _with_scales(op, parts, op(*places, **options), args[1:], kwargs)
+
+
+def _require_one_dtype(op: Any, args: Any) -> None:
+    """RuntimeError if operands would be promoted: numbers given as tensors, too."""
+    operands = {
+        value.dtype if isinstance(value, Tensor) else type(value)
+        for argument, value in zip(op._schema.arguments, args, strict=False)
+        if argument.type == "Tensor"
+    }
+    if len(operands - {pellucid.bool}) > 1:
+        raise RuntimeError(
+            f"{op._opname}: a quantized tensor and other numbers have no common dtype: "
+            "compute it in floats, tensor.dequantize()"
+        )
 
 
 def _is_float(value: Any) -> bool:

@@ -39,23 +39,6 @@ def gives_bools(op: Any) -> bool:
     return isinstance(found, Tensor) and found.dtype is pellucid.bool
 
 
-def _pointwise(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """A pointwise op that may move elements; its operands are not promoted."""
-    arguments = op._schema.arguments
-    operands = [
-        value.dtype if isinstance(value, Tensor) else type(value)
-        for argument, value in zip(arguments, args, strict=False)
-        if argument.type == "Tensor"
-    ]
-    numbers = {each for each in operands if each is not pellucid.bool}
-    if len(numbers) > 1:
-        raise RuntimeError(
-            f"{op._opname}: a quantized tensor and other numbers have no common dtype: "
-            "compute it in floats, tensor.dequantize()"
-        )
-    return moves.move(op, False, *args, **kwargs)
-
-
 def _derived(op: Any) -> Callable[..., Any] | None:
     if op._schema.is_mutable:
         return None
@@ -65,8 +48,6 @@ def _derived(op: Any) -> Callable[..., Any] | None:
         return partial(compare, op)
     if op.is_view:
         return partial(moves.view, op)
-    if facts.is_pointwise(op):
-        return partial(_pointwise, op)
     return partial(moves.move, op, facts.kind(op) == "join")
 
 

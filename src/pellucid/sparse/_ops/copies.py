@@ -112,7 +112,7 @@ def drawn(self: Tensor, mean: float = 0, std: float = 1, **options: Any) -> Any:
     )
 
 
-@RULES.because("stored elements are filled; a COO tensor would be dense")("fill")
+@RULES.because("stored elements are filled; a COO tensor would be dense", True)("fill")
 def fill(self: Tensor, value: Any) -> Any:
     """``fill_`` of a compressed tensor."""
     if self.layout is COO:
@@ -124,8 +124,8 @@ def fill(self: Tensor, value: Any) -> Any:
 _without_elements = RULES.because("no element is stored")
 
 
-@RULES.because("elements are removed, not set to 0", overrides=True)("zero")
-@_without_elements("empty_like", "zeros_like")
+@RULES.because("elements are removed, not set to 0", True)("zero", "zeros_like")
+@_without_elements("empty_like")
 def empty_like(
     self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
