@@ -163,8 +163,7 @@ def _with_channels(
     for integers, found in zip(
         *((moved, channels) if is_list else ([moved], [channels])), strict=True
     ):
-        can_be_single = count > 1 and not parts.has_float_zero_points
-        chosen = _channels_of(found.long(), parts.axis or 0, can_be_single)
+        chosen = _channels_of(found.long(), parts)
         if chosen is None:
             raise RuntimeError(
                 f"{op._schema.name.partition('::')[2]} of a tensor with a scale per "
@@ -174,20 +173,25 @@ def _with_channels(
         yield with_computed(_of_channels(parts, *chosen), integers)
 
 
-def _channels_of(
-    channels: Tensor, before: int, can_be_single: bool
-) -> tuple[int | None, Tensor] | None:
-    """(the dim along which alone the channel numbers change, the numbers); the dim is
-    None for one channel of several. If several are possible, the previous one.
+def _channels_of(channels: Tensor, parts: Parts) -> tuple[int | None, Tensor] | None:
+    """(the dim along which alone the channel numbers change, the numbers), of at most
+    as many channels as before; the dim is None for one channel of several. If several
+    dims are possible, the previous one.
     """
-    first = channels.flatten()[:1]
+    first, count, before = channels.flatten()[:1], parts.scales.numel(), parts.axis or 0
+    can_be_single = count > 1 and not parts.has_float_zero_points
     if can_be_single and len(first) and bool((channels == first).all()):
         return None, first[0]
     for dim in sorted(range(channels.dim()), key=lambda d: abs(d - before)):
         numbers = channels.movedim(dim, -1).reshape(-1, channels.shape[dim])[:1]
         shape = [1] * channels.dim()
         shape[dim] = -1
-        if len(numbers) and bool((channels == numbers.view(shape)).all()):
+        is_wider = numbers.shape[1] > count
+        if (
+            len(numbers)
+            and not is_wider
+            and bool((channels == numbers.view(shape)).all())
+        ):
             return dim, numbers[0]
     return None
 
