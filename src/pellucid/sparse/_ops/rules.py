@@ -28,7 +28,7 @@ def _derived(op: Any) -> Callable[..., Any] | None:
 
 
 def _like(op: Any, self: Tensor, *args: Any, layout: Any = None, **options: Any) -> Any:
-    """A factory of the sizes of a sparse tensor: strided if asked for; of a compressed
+    """A factory of the sizes of a sparse tensor: strided if requested; of a compressed
     layout with the same pattern.
     """
     if layout is pellucid.strided:
