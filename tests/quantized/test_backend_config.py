@@ -10,7 +10,14 @@ from pellucid.ao.quantization.quantize_fx import convert_fx, prepare_fx
 from tests.quantized.models import Inner, calibrated, filled, numbers
 
 # How many patterns PyTorch 2.13 has for each.
-PATTERNS = {"native": 194, "x86": 192, "fbgemm": 192, "qnnpack": 190, "tensorrt": 149}
+PATTERNS = {
+    "native": 194,
+    "x86": 192,
+    "fbgemm": 192,
+    "qnnpack": 190,
+    "tensorrt": 149,
+    "executorch": 84,
+}
 ROWS = numbers(3, 4)
 
 

@@ -112,3 +112,39 @@ def test_scales_of_channels_are_floats_and_zero_points_in_range():
             torch.quantize_per_channel(
                 x, torch.tensor(scales), torch.tensor(points), 0, torch.quint8
             )
+
+
+def test_channels_are_selected_with_their_scales():
+    x = torch.arange(8.0).reshape(4, 2)
+    scales, points = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0, 1, 2, 3])
+    q = torch.quantize_per_channel(x, scales.double(), points, 0, torch.qint8)
+    floats = q.dequantize()
+    for take in (lambda t: t[1:3], lambda t: t.split([1, 3])[1], lambda t: t.flip(0)):
+        assert take(q).qscheme() is torch.per_channel_affine
+        assert torch.equal(take(q).dequantize(), take(floats))
+    assert q[::2].q_per_channel_zero_points().tolist() == [0, 2]
+    row = q[2]
+    assert row.qscheme() is torch.per_tensor_affine and row.q_zero_point() == 2
+    assert torch.equal(row.dequantize(), floats[2])
+    with pytest.raises(RuntimeError, match="scale per channel"):
+        q.reshape(2, 2, 2)
+
+
+def test_factories_of_quantized_tensors_keep_the_scale():
+    q = torch.quantize_per_tensor(torch.zeros(2, 3), 0.5, 3, torch.quint8)
+    assert torch.ones_like(q).int_repr().unique().tolist() == [5]
+    assert torch.full_like(q, 2.0).dequantize().unique().tolist() == [2.0]
+    assert torch.equal(q.expand_as(q).int_repr(), q.int_repr())
+    with pytest.raises(NotImplementedError, match="QuantizedCPU"):
+        q.normal_()
+
+
+def test_an_op_of_quantized_and_other_numbers_is_refused():
+    q = torch.quantize_per_tensor(torch.ones(2), 0.5, 3, torch.quint8)
+    for other in (torch.ones(2), 2):
+        with pytest.raises(RuntimeError, match="no common dtype"):
+            q + other
+    with pytest.raises(NotImplementedError, match="QuantizedCPU"):
+        q + q
+    order = torch.quantize_per_tensor(torch.tensor([3.0, 1.0]), 0.5, 0, torch.quint8)
+    assert order.argsort().tolist() == [1, 0]

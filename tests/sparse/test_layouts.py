@@ -145,3 +145,21 @@ def test_blocks_of_one_element_are_elements(target):
     assert torch.equal(found.to_dense(), whole)
     blocks = found.to_sparse_bsr((1, 1))
     assert blocks.values().dim() == 3 and torch.equal(blocks.to_dense(), whole)
+
+
+def test_an_example_of_a_batch_has_its_layout():
+    whole = torch.stack([torch.eye(4), 2 * torch.eye(4)])
+    for batch in (whole.to_sparse_csr(), whole.to_sparse_bsr((2, 2))):
+        for found, wanted in zip(batch.unbind(), whole, strict=True):
+            assert found.layout is batch.layout
+            assert torch.equal(found.to_dense(), wanted)
+    leaf = whole.to_sparse_csr().requires_grad_()
+    (grad,) = torch.autograd.grad(leaf[1].to_dense().sum(), leaf)
+    assert grad.values().tolist() == [[0.0] * 4, [1.0] * 4]
+
+
+def test_selections_in_order_stay_coalesced():
+    x = torch.eye(4).to_sparse()
+    assert x.narrow_copy(0, 1, 2).is_coalesced() and x[:, 1:3].is_coalesced()
+    assert x.index_select(1, torch.tensor([0, 3])).is_coalesced()
+    assert not x.index_select(1, torch.tensor([3, 0])).is_coalesced()

@@ -243,3 +243,46 @@ def test_a_dense_tensor_that_cannot_hold_the_sum_refuses(
     x = torch.sparse_coo_tensor([[1]], values, (2,))
     with pytest.raises(RuntimeError, match=message):
         target.add_(x, **options)
+
+
+def test_a_sum_of_all_dims_is_dense():
+    x = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    total = x.sum((0, 1), keepdim=True)
+    assert total.layout is torch.strided and total.tolist() == [[5.0]]
+
+
+def test_powers_and_divisions_are_of_stored_elements():
+    x = torch.tensor([[0.0, 2.0], [-3.0, 0.0]]).to_sparse()
+    assert (x**-1).to_dense()[0].tolist() == [0.0, 0.5]
+    for divisor in (2, torch.tensor(2.0)):
+        found = torch.floor_divide(x, divisor).to_dense()
+        assert found.tolist() == [[0.0, 1.0], [-2.0, 0.0]]
+    with pytest.raises(NotImplementedError, match="pow"):
+        x**0
+
+
+def test_complex_elements_are_viewed_as_pairs():
+    x = torch.tensor([[0, 1 + 2j], [3j, 0]]).to_sparse()
+    pairs = torch.view_as_real(x)
+    assert pairs.shape == (2, 2, 2) and pairs.dense_dim() == 1
+    assert torch.equal(torch.view_as_complex(pairs).to_dense(), x.to_dense())
+    assert x.imag.to_dense().tolist() == [[0.0, 2.0], [3.0, 0.0]]
+
+
+def test_a_compressed_matrix_is_added_and_multiplied():
+    x = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+    sparse, ones = x.to_sparse_csr(), torch.ones(2, 2)
+    assert torch.equal(torch.add(sparse, ones, alpha=3), x + 3)
+    found = torch.addmv(ones[0], sparse, ones[0], beta=2, alpha=3)
+    assert found.tolist() == [8.0, 11.0]
+    assert torch.equal(sparse.addmm(sparse, sparse).to_dense(), x + x @ x)
+
+
+def test_an_op_without_a_pattern_is_refused_by_layout():
+    x = torch.eye(2)
+    with pytest.raises(NotImplementedError, match="SparseCPU"):
+        x.to_sparse().cos()
+    with pytest.raises(RuntimeError, match="unsupported tensor layout: SparseCsr"):
+        x.to_sparse_csr().cos()
+    with pytest.raises(RuntimeError, match="expand is unsupported for Sparse tensors"):
+        x.to_sparse().expand(3, 2, 2)

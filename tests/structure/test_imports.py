@@ -154,6 +154,10 @@ API = {
     "ao/nn/quantized": {"ao/_quantized", "nn"},
     "ao/nn/quantized/dynamic": {"ao/_quantized", "ao/nn/quantized", "nn", "nn/utils"},
     "ao/nn/quantized/reference": {"nn"},
+    "ao/nn/sparse": {"ao/nn/sparse/quantized"},
+    "ao/nn/sparse/quantized": {
+        *("ao/_quantized", "ao/nn/quantized", "ao/quantization", "nn"),
+    },
     "ao/ns": {"ao/quantization", "nn"},
     "ao/pruning": {"nn", "nn/utils"},
     "ao/quantization": {
@@ -165,7 +169,8 @@ API = {
         ),
         *("ao/nn/intrinsic/quantized", "ao/nn/intrinsic/quantized/dynamic"),
         *("ao/nn/qat", "ao/nn/qat/dynamic", "ao/nn/quantizable", "ao/nn/quantized"),
-        *("ao/nn/quantized/dynamic", "ao/ns", "ao/quantization/backend_config"),
+        *("ao/nn/quantized/dynamic", "ao/nn/sparse/quantized", "ao/ns"),
+        "ao/quantization/backend_config",
         *("ao/quantization/fx", "fx", "nn", "nn/modules", "nn/utils"),
         "utils/_pytree",
     },

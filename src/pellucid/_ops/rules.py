@@ -133,6 +133,8 @@ class Rules(Registry):
         def run(*args: Any, **kwargs: Any) -> Any:
             target = kwargs.pop(place.name) if place.is_out else args[0]
             found = compute(*args, **kwargs)
+            if found is NotImplemented and facts.kind(op) == "random":
+                return found  # the functional form draws by this op
             if found is NotImplemented:
                 found = functional(*args, **kwargs)
             if not (place.is_out or found.dtype is target.dtype):

@@ -207,6 +207,9 @@ def _compare_tensors(actual: Any, expected: Any, rules: _Rules, place: str) -> N
         _refuse(actual, expected, rules, place)
     actual_tensor, expected_tensor = actual_tensor.detach(), expected_tensor.detach()
     _compare_attributes(actual_tensor, expected_tensor, rules, place)
+    if actual_tensor.layout is expected_tensor.layout and _is_sparse(actual_tensor):
+        _compare_parts(actual_tensor, expected_tensor, rules, place)
+        return
     rtol, atol = rules.tolerances(
         _dtype_name(actual_tensor), _dtype_name(expected_tensor)
     )
@@ -223,6 +226,38 @@ def _compare_tensors(actual: Any, expected: Any, rules: _Rules, place: str) -> N
         )
     else:
         _compare_elements(actual_tensor, expected_tensor, rtol, atol, rules, place)
+
+
+def _compare_parts(actual: Tensor, expected: Tensor, rules: _Rules, place: str) -> None:
+    """Compares the indices and values of tensors of one sparse layout."""
+    if actual.layout is pellucid.sparse_coo and not (
+        actual.is_coalesced() and expected.is_coalesced()
+    ):
+        actual, expected = actual.coalesce(), expected.coalesce()
+    if actual._nnz() != expected._nnz():
+        rules.fail(
+            place,
+            "The number of specified values in sparse tensors does not match: "
+            f"{actual._nnz()} != {expected._nnz()}",
+        )
+    pairs = [_named_parts(actual), _named_parts(expected)]
+    for name, part in pairs[0].items():
+        _compare_tensors(part, pairs[1][name], rules, f"{place}[{name!r}]")
+
+
+def _is_sparse(tensor: Tensor) -> bool:
+    return tensor.layout not in (pellucid.strided, pellucid.jagged)
+
+
+def _named_parts(tensor: Tensor) -> dict[str, Tensor]:
+    if tensor.layout is pellucid.sparse_coo:
+        return {"indices": tensor.indices(), "values": tensor.values()}
+    if tensor.layout in (pellucid.sparse_csr, pellucid.sparse_bsr):
+        pointers, plain = ("crow_indices", "col_indices")
+    else:
+        pointers, plain = ("ccol_indices", "row_indices")
+    names = (pointers, plain, "values")
+    return {name: getattr(tensor, name)() for name in names}
 
 
 def _refuse(actual: Any, expected: Any, rules: _Rules, place: str) -> NoReturn:

@@ -91,6 +91,12 @@ def item(op: Any, tensor: Tensor) -> Any:
     return split(tensor).floats().item()
 
 
+@_ordered("argsort")
+def argsort(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The order of the integers."""
+    return op(computable(op, of_one_scale(op, tensor).integers), *args, **kwargs)
+
+
 @_ordered(
     *("max", "min", "sort", "topk", "msort", "max_pool1d", "max_pool2d", "max_pool3d")
 )

@@ -61,6 +61,22 @@ def empty_like(op: Any, tensor: Tensor, *, dtype: Any = None, **kwargs: Any) -> 
     return parts.with_integers(op(parts.integers, **kwargs))
 
 
+_filled = RULES.because("the number is rounded in the scale of the tensor")
+
+
+@_filled("full_like")
+def full_like(op: Any, tensor: Tensor, fill_value: Any, **kwargs: Any) -> Any:
+    """``fill_value`` in the scale of the tensor."""
+    made = empty_like(pellucid.ops.aten.empty_like.default, tensor, **kwargs)
+    return made.fill_(fill_value)
+
+
+@_filled("ones_like")
+def ones_like(op: Any, tensor: Tensor, **kwargs: Any) -> Any:
+    """Ones in the scale of the tensor."""
+    return full_like(op, tensor, 1.0, **kwargs)
+
+
 @RULES.because("floats are quantized; quantized tensors bring their scales")("copy_")
 def copy_(
     op: Any, target: Tensor, source: Tensor, non_blocking: bool = False

@@ -15,12 +15,17 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._decomp.graphs import moves_elements, refuses
+from pellucid._ops import facts
 from pellucid.ao._quantized.parts import Parts, is_quantized, split
 
 
 def is_copy(op: Any) -> bool:
     """Whether an op that makes a tensor of the same sizes copies the elements."""
-    return op.is_view or moves_elements(op, (pellucid.zeros(1, dtype=pellucid.int8),))
+    if op.is_view:
+        return True
+    needed = [a for a in op._schema.arguments if not a.has_default]
+    sample = pellucid.zeros(1, dtype=pellucid.int8)
+    return len(needed) == 1 and moves_elements(op, (sample,))
 
 
 def same_sizes(op: Any, tensor: Tensor, **options: Any) -> Tensor:
@@ -34,6 +39,8 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
     """The op on the integers; NotImplemented for an op that computes, unless it
     ``always`` only moves elements.
     """
+    if facts.is_pointwise(op):
+        _require_one_dtype(op, args)
     given = _quantized(op, (*args, *kwargs.values()))
     if not given or any(map(_is_float, (*args, *kwargs.values()))):
         return NotImplemented
@@ -57,6 +64,20 @@ def move(op: Any, always: bool, /, *args: Any, **kwargs: Any) -> Any:
     return _with_scales(op, parts, op(*places, **options), args[1:], kwargs)
 
 
+def _require_one_dtype(op: Any, args: Any) -> None:
+    """RuntimeError if operands would be promoted: numbers given as tensors, too."""
+    operands = {
+        value.dtype if isinstance(value, Tensor) else type(value)
+        for argument, value in zip(op._schema.arguments, args, strict=False)
+        if argument.type == "Tensor"
+    }
+    if len(operands - {pellucid.bool}) > 1:
+        raise RuntimeError(
+            f"{op._opname}: a quantized tensor and other numbers have no common dtype: "
+            "compute it in floats, tensor.dequantize()"
+        )
+
+
 def _is_float(value: Any) -> bool:
     """Whether it is a tensor of plain floats, which would become integers."""
     return isinstance(value, Tensor) and value.is_floating_point()
@@ -70,6 +91,7 @@ def _float_like(tensor: Tensor) -> Tensor:
 def view(op: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A view of the integers."""
     parts = split(tensor)
+    args = tuple(split(a).integers if is_quantized(a) else a for a in args)
     moved = op(parts.integers, *args, **kwargs)
     return _with_scales(op, parts, moved, args, kwargs)
 
@@ -141,24 +163,44 @@ def _with_channels(
     for integers, found in zip(
         *((moved, channels) if is_list else ([moved], [channels])), strict=True
     ):
-        axis = _axis_of(found, count, parts.axis or 0)
-        if axis is None:
+        chosen = _channels_of(found.long(), parts)
+        if chosen is None:
             raise RuntimeError(
                 f"{op._schema.name.partition('::')[2]} of a tensor with a scale per "
                 "channel is not supported: setting strides is possible only on "
                 "uniformly quantized tensor; use dequantize()"
             )
-        yield with_computed(parts._replace(axis=axis), integers)
+        yield with_computed(_of_channels(parts, *chosen), integers)
 
 
-def _axis_of(channels: Tensor, count: int, before: int) -> int | None:
-    """The dim along which the channel numbers are in order; if several are possible,
-    the previous one.
+def _channels_of(channels: Tensor, parts: Parts) -> tuple[int | None, Tensor] | None:
+    """(the dim along which alone the channel numbers change, the numbers), of at most
+    as many channels as before; the dim is None for one channel of several. If several
+    dims are possible, the previous one.
     """
-    dims = [d for d, size in enumerate(channels.shape) if size == count]
-    for dim in sorted(dims, key=lambda d: abs(d - before)):
+    first, count, before = channels.flatten()[:1], parts.scales.numel(), parts.axis or 0
+    can_be_single = count > 1 and not parts.has_float_zero_points
+    if can_be_single and len(first) and bool((channels == first).all()):
+        return None, first[0]
+    for dim in sorted(range(channels.dim()), key=lambda d: abs(d - before)):
+        numbers = channels.movedim(dim, -1).reshape(-1, channels.shape[dim])[:1]
         shape = [1] * channels.dim()
         shape[dim] = -1
-        if bool((channels == pellucid.arange(count).view(shape)).all()):
-            return dim
+        is_wider = numbers.shape[1] > count
+        if (
+            len(numbers)
+            and not is_wider
+            and bool((channels == numbers.view(shape)).all())
+        ):
+            return dim, numbers[0]
     return None
+
+
+def _of_channels(parts: Parts, axis: int | None, numbers: Tensor) -> Parts:
+    """These channels' scales along ``axis``."""
+    scales, zero_points = parts.scales, parts.zero_points
+    if axis is not None and numbers.equal(pellucid.arange(scales.numel())):
+        return parts._replace(axis=axis)
+    return parts._replace(
+        axis=axis, scales=scales[numbers], zero_points=zero_points[numbers]
+    )

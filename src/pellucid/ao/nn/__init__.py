@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["intrinsic", "qat", "quantizable", "quantized"]
+__all__ = ["intrinsic", "qat", "quantizable", "quantized", "sparse"]
 
 
 def __getattr__(name: str) -> ModuleType:

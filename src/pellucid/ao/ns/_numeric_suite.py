@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pellucid import Tensor, nn
-from pellucid.ao.quantization.mappings import (
+from pellucid.ao.quantization.quantization_mappings import (
     UNOBSERVED,
     get_default_compare_output_module_list,
 )

@@ -36,19 +36,6 @@ from pellucid.ao.quantization.histogram import (
     HistogramObserver,
     default_histogram_observer,
 )
-from pellucid.ao.quantization.mappings import (
-    get_default_dynamic_quant_module_mappings,
-    get_default_float_to_quantized_operator_mappings,
-    get_default_qat_module_mappings,
-    get_default_qconfig_propagation_list,
-    get_default_static_quant_module_mappings,
-    get_dynamic_quant_module_class,
-    get_embedding_qat_module_mappings,
-    get_embedding_static_quant_module_mappings,
-    get_quantized_operator,
-    get_static_quant_module_class,
-    no_observer_set,
-)
 from pellucid.ao.quantization.observer import (
     FixedQParamsObserver,
     MinMaxObserver,
@@ -105,6 +92,21 @@ from pellucid.ao.quantization.qconfig_mapping import (
     get_default_qconfig_mapping,
 )
 from pellucid.ao.quantization.quant_type import QuantType
+from pellucid.ao.quantization.quantization_mappings import (
+    get_default_dynamic_quant_module_mappings,
+    get_default_dynamic_sparse_quant_module_mappings,
+    get_default_float_to_quantized_operator_mappings,
+    get_default_qat_module_mappings,
+    get_default_qconfig_propagation_list,
+    get_default_static_quant_module_mappings,
+    get_default_static_sparse_quant_module_mappings,
+    get_dynamic_quant_module_class,
+    get_embedding_qat_module_mappings,
+    get_embedding_static_quant_module_mappings,
+    get_quantized_operator,
+    get_static_quant_module_class,
+    no_observer_set,
+)
 from pellucid.ao.quantization.quantize import (
     add_quant_dequant,
     convert,
@@ -212,6 +214,7 @@ __all__ = [
     "fused_wt_fake_quant_range_neg_127_to_127",
     "get_default_custom_config_dict",
     "get_default_dynamic_quant_module_mappings",
+    "get_default_dynamic_sparse_quant_module_mappings",
     "get_default_float_to_quantized_operator_mappings",
     "get_default_qat_module_mappings",
     "get_default_qat_qconfig",
@@ -220,6 +223,7 @@ __all__ = [
     "get_default_qconfig_mapping",
     "get_default_qconfig_propagation_list",
     "get_default_static_quant_module_mappings",
+    "get_default_static_sparse_quant_module_mappings",
     "get_dynamic_quant_module_class",
     "get_embedding_qat_module_mappings",
     "get_embedding_static_quant_module_mappings",

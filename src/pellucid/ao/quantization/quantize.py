@@ -10,8 +10,9 @@ import pellucid
 from pellucid import nn
 from pellucid.ao.nn.intrinsic import _FusedModule
 from pellucid.ao.nn.quantized import FloatFunctional, QFunctional
-from pellucid.ao.quantization import flows, mappings
+from pellucid.ao.quantization import flows
 from pellucid.ao.quantization import qconfig as configs
+from pellucid.ao.quantization import quantization_mappings as mappings
 from pellucid.ao.quantization.fake_quantize import FakeQuantizeBase
 from pellucid.ao.quantization.stubs import QuantWrapper
 from pellucid.nn.utils.parametrize import type_before_parametrizations

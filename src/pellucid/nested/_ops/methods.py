@@ -62,13 +62,15 @@ def to_padded(
             "to_padded_tensor(): at least one example with a dim is needed"
         )
     largest = [max(sizes) for sizes in zip(*(p.shape for p in pieces), strict=True)]
-    wanted = largest if output_size is None else list(output_size)[1:]
+    largest = [len(pieces), *largest]
+    wanted = largest if output_size is None else list(output_size)
     if len(wanted) != len(largest) or any(map(int.__lt__, wanted, largest)):
         raise RuntimeError(
             f"Value in output_size is less than NestedTensor padded size: "
-            f"{tuple(output_size or ())} for {(len(pieces), *largest)}"
+            f"{tuple(wanted)} for {tuple(largest)}"
         )
-    return pellucid.stack([_filled(piece, wanted, padding) for piece in pieces])
+    filled = pellucid.stack([_filled(piece, wanted[1:], padding) for piece in pieces])
+    return _filled(filled, wanted, padding)
 
 
 def _filled(piece: Tensor, wanted: Sequence[int], padding: float) -> Tensor:

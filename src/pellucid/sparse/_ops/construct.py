@@ -27,7 +27,7 @@ _COMPRESSED = (
 
 @offered.function
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -53,7 +53,7 @@ def sparse_coo_tensor(
     require_no_pins(pin_memory)
     op = pellucid.ops.aten.sparse_coo_tensor
     if values is None:
-        sizes = tuple(indices) if size is None else tuple(size)
+        sizes = tuple(_size_alone(indices, size))
         made = cast(Tensor, op.size(sizes, dtype=dtype, device=device))
         return made.requires_grad_() if requires_grad else made
     index = _indices(indices, device or _device_of(values), pellucid.int64)
@@ -66,6 +66,16 @@ def sparse_coo_tensor(
             sizes = tuple(int(n) for n in size)
             made = op.indices_size(index, value, sizes, is_coalesced=is_coalesced)
     return _finished(made, requires_grad)
+
+
+def _size_alone(first: Any, size: Any) -> Any:
+    """The size of a call without values, which is its only argument."""
+    if (first is None) is (size is None):
+        raise TypeError(
+            "sparse_coo_tensor() takes indices and values, or a size alone: "
+            "torch.sparse_coo_tensor((2, 3))"
+        )
+    return first if size is None else size
 
 
 def empty_coo(size: Any, dtype: Any, device: Any) -> Tensor:
@@ -81,9 +91,11 @@ def empty_coo(size: Any, dtype: Any, device: Any) -> Tensor:
 
 
 def without_elements(size: Any, layout: Any, dtype: Any, device: Any) -> Tensor:
-    """A tensor of any sparse layout but those of blocks, without elements."""
+    """Zeros of any layout but those of blocks; sparse ones store no elements."""
     if layout is COO:
         return empty_coo(size, dtype, device)
+    if layout is pellucid.strided:
+        return pellucid.zeros(size, dtype=dtype, device=device)
     if len(size) < 2:
         raise RuntimeError(
             f"{layout}: an empty tensor has rows and columns, and {tuple(size)} has not"

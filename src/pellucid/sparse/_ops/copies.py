@@ -99,11 +99,33 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return write(self, clone(src).to(self.dtype), "copy_")  # type: ignore[no-any-return]
 
 
+@RULES.because("stored elements are drawn; a COO tensor would be dense")(
+    "normal_functional"
+)
+def drawn(self: Tensor, mean: float = 0, std: float = 1, **options: Any) -> Any:
+    """``normal_`` of a compressed tensor."""
+    if self.layout is COO:
+        return NotImplemented
+    parts = split(self)
+    return parts.with_values(
+        pellucid.empty_like(parts.values).normal_(mean, std, **options)
+    )
+
+
+@RULES.because("stored elements are filled; a COO tensor would be dense", True)("fill")
+def fill(self: Tensor, value: Any) -> Any:
+    """``fill_`` of a compressed tensor."""
+    if self.layout is COO:
+        return NotImplemented
+    parts = split(self)
+    return parts.with_values(pellucid.full_like(parts.values, value))
+
+
 _without_elements = RULES.because("no element is stored")
 
 
-@RULES.because("elements are removed, not set to 0", overrides=True)("zero")
-@_without_elements("empty_like", "zeros_like")
+@RULES.because("elements are removed, not set to 0", True)("zero", "zeros_like")
+@_without_elements("empty_like")
 def empty_like(
     self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
 ) -> Tensor:
@@ -151,6 +173,7 @@ def new_zeros(
     return without_elements(size, layout or COO, dtype, device)
 
 
+_BY_ELEMENT = (pellucid.sparse_csr, pellucid.sparse_csc)
 _sums = RULES.because(
     "dense + sparse is dense; a sum without coalescing is cheaper", overrides=True
 )
@@ -163,6 +186,9 @@ def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
         if joined is not None:
             return joined
         return pointwise.of(op)(self, other, alpha=alpha)
+    if is_sparse(self) and self.layout in _BY_ELEMENT and isinstance(other, Tensor):
+        scaled = op(pellucid.zeros_like(other), other, alpha=alpha)
+        return _dense_plus(scaled, self, pellucid.ops.aten.add.Tensor, 1)
     if is_sparse(self):
         name = op._schema.name.partition("::")[2]
         raise RuntimeError(
@@ -279,9 +305,33 @@ _adds("add_")(_sum_in_place(add, 1))
 _adds("sub_")(_sum_in_place(sub, -1))
 
 
-@RULES.because(
+_divisions = RULES.because(
     "PyTorch refuses divisors of several elements: 0 / 0 is not 0", overrides=True
-)("div")
+)
+
+
+@_divisions("floor_divide")
+def floor_divide(self: Any, other: Any) -> Any:
+    """Division by a number, rounded down."""
+    return div(self, other, rounding_mode="floor")
+
+
+@RULES.because("of COO tensors any power but 0 is of the stored elements", True)("pow")
+def pow_(self: Any, exponent: Any) -> Any:
+    """Powers: ``0 ** -1`` is absent, as in PyTorch."""
+    powers = pellucid.ops.aten.pow
+    if not isinstance(exponent, Tensor) and self.layout is COO and exponent != 0:
+        parts = split(coalesced(self))
+        return parts.with_values(parts.values**exponent)
+    if isinstance(exponent, Tensor) and isinstance(self, Tensor):
+        return pointwise.of(powers.Tensor_Tensor)(self, exponent)
+    is_base = isinstance(exponent, Tensor)
+    return pointwise.of(powers.Scalar if is_base else powers.Tensor_Scalar)(
+        self, exponent
+    )
+
+
+@_divisions("div")
 def div(self: Any, other: Any, **options: Any) -> Any:
     """Division by a number."""
     is_number = not isinstance(other, Tensor)

@@ -220,7 +220,9 @@ def check_compressed_indices(
     )
     hold((plain >= 0) & (plain < inner), f"0 <= {plain_name} < n{plain_dim}")
     for borders, indices in zip(
-        pointers.reshape(-1, outer + 1), plain.reshape(-1, count), strict=True
+        pointers.reshape(-1, outer + 1),
+        plain.reshape(pointers[..., 0].numel(), count),
+        strict=True,
     ):
         keys = row_numbers(borders, count) * max(inner, 1) + indices
         hold(

@@ -16,24 +16,16 @@ from pellucid.sparse._ops import conversions, copies, dense, invariants, pattern
 from pellucid.sparse._ops.parts import (
     BLOCK_LAYOUTS,
     COO,
+    LAYOUT_NAMES,
     ROW_LAYOUTS,
     is_sparse,
     join,
     split,
 )
 
-_LAYOUT_NAMES = {
-    pellucid.strided: "Strided",
-    COO: "Sparse",
-    pellucid.sparse_csr: "SparseCsr",
-    pellucid.sparse_csc: "SparseCsc",
-    pellucid.sparse_bsr: "SparseBsr",
-    pellucid.sparse_bsc: "SparseBsc",
-}
-
 
 def _expected(name: str, kind: str, tensor: Tensor) -> RuntimeError:
-    found = _LAYOUT_NAMES.get(tensor.layout, str(tensor.layout))
+    found = LAYOUT_NAMES.get(tensor.layout, str(tensor.layout))
     return RuntimeError(f"{name} expected {kind} tensor layout but got {found}")
 
 
@@ -179,7 +171,7 @@ def to_coo(
     if is_sparse(self):
         if dims is not None and dims != sparse_dim(self):
             raise RuntimeError(
-                f"to_sparse: conversion from {_LAYOUT_NAMES[self.layout]} to Sparse "
+                f"to_sparse: conversion from {LAYOUT_NAMES[self.layout]} to Sparse "
                 "with "
                 f"sparse_dim argument != {sparse_dim(self)} is not supported"
             )

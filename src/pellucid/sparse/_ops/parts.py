@@ -20,6 +20,16 @@ ROW_LAYOUTS = (pellucid.sparse_csr, pellucid.sparse_bsr)
 _DENSE = (pellucid.strided, pellucid.jagged)
 BLOCK_LAYOUTS = (pellucid.sparse_bsr, pellucid.sparse_bsc)
 
+# The layouts as PyTorch's errors name them.
+LAYOUT_NAMES = {
+    pellucid.strided: "Strided",
+    COO: "Sparse",
+    pellucid.sparse_csr: "SparseCsr",
+    pellucid.sparse_csc: "SparseCsc",
+    pellucid.sparse_bsr: "SparseBsr",
+    pellucid.sparse_bsc: "SparseBsc",
+}
+
 
 class Parts(NamedTuple):
     """``structure``: the indices of COO, or pointers and plain indices."""
@@ -85,8 +95,9 @@ def join(parts: Parts) -> Tensor:
 def coo(
     indices: Tensor, values: Tensor, size: tuple[int, ...], is_coalesced: bool
 ) -> Tensor:
-    """A COO tensor of consistent components."""
+    """A COO tensor of consistent components; less than two elements are coalesced."""
     sparse_dims = indices.shape[0]
+    is_coalesced = is_coalesced or indices.shape[1] < 2
     return join(Parts(COO, tuple(size), sparse_dims, is_coalesced, (indices,), values))
 
 

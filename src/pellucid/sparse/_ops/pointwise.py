@@ -22,7 +22,15 @@ from pellucid.sparse._ops.conversions import (
     grid_of,
 )
 from pellucid.sparse._ops.dense import gather_dense
-from pellucid.sparse._ops.parts import COO, CSR, Parts, is_sparse, same_structure, split
+from pellucid.sparse._ops.parts import (
+    COO,
+    CSR,
+    LAYOUT_NAMES,
+    Parts,
+    is_sparse,
+    same_structure,
+    split,
+)
 from pellucid.sparse._ops.patterns import (
     coalesced,
     coalesced_pair,
@@ -132,7 +140,7 @@ class Pointwise:
         except TypeError:  # lists are not hashable, and no op with a list is pointwise
             return NotImplemented
         if not rule.keeps:
-            return NotImplemented
+            return _refused(self.name, [given[k] for k in sparse])
         if len(tensors) > 1:
             given = _with_one_size(self.op, given, tensors, sparse)
         first = given[sparse[0]]
@@ -161,6 +169,20 @@ class Pointwise:
         return self.op(
             *given[:count], **dict(zip(self.names[count:], given[count:], strict=True))
         )
+
+
+def _refused(name: str, operands: Sequence[Tensor]) -> Any:
+    """NotImplemented for COO tensors; PyTorch has kernels for compressed ones, which
+    raise at the layout of their result.
+    """
+    layouts = [each.layout for each in operands if each.layout is not COO]
+    if not layouts:
+        return NotImplemented
+    raise RuntimeError(
+        f"{name}: unsupported tensor layout: {LAYOUT_NAMES[layouts[0]]}, since the op "
+        "keeps no pattern that its result would have.\n"
+        "Compute it densely: tensor.to_dense()"
+    )
 
 
 @functools.cache

@@ -153,8 +153,17 @@ def addmm(
     scaled = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
-    found: Tensor = (self if beta == 1 else self * beta).expand(scaled.shape) + scaled
-    return found
+    self = self if beta == 1 else self * beta
+    return (self if self.shape == scaled.shape else self.expand(scaled.shape)) + scaled
+
+
+@rule("addmv")
+def addmv(
+    self: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    """``beta * self + alpha * (mat @ vec)``."""
+    columns = addmm(self.unsqueeze(-1), mat, vec.unsqueeze(1), beta=beta, alpha=alpha)
+    return columns.squeeze(1)
 
 
 @rule("mv")
@@ -220,7 +229,9 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
 @rule("linear")
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     """``input @ weight.T + bias``, either of the first two sparse."""
-    if input.dim() == 2:
+    if input.dim() == 1:
+        product = mv(weight, input)
+    elif input.dim() == 2:
         product = mm(input, weight.t())
     else:
         flat = input.reshape(-1, input.shape[-1])

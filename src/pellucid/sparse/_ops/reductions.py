@@ -45,8 +45,9 @@ def sum_(
     values = parts.values
     if dtype is not None or dense:
         values = values.sum(dense, keepdim, dtype=dtype) if dense else values.to(dtype)
-    if len(gone) == parts.sparse_dims and not keepdim:
-        return values.sum(0)
+    if len(gone) == parts.sparse_dims:
+        total = values.sum(0)
+        return total.reshape(_size(parts, dims, True)) if keepdim else total
     remaining = [d for d in range(parts.sparse_dims) if d not in gone]
     if not values.is_floating_point() and not values.is_complex() and gone:
         values = values.to(dtype or pellucid.int64)

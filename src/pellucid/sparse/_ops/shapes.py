@@ -8,7 +8,15 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.sparse._ops.conversions import batch_dims, convert
-from pellucid.sparse._ops.parts import COO, Parts, coo, is_sparse, join, split
+from pellucid.sparse._ops.parts import (
+    COO,
+    LAYOUT_NAMES,
+    Parts,
+    coo,
+    is_sparse,
+    join,
+    split,
+)
 from pellucid.sparse._ops.patterns import ranges
 from pellucid.sparse._ops.rules import RULES
 
@@ -152,23 +160,26 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     owners, places = ranges(starts, lengths)
     indices = parts.indices[:, owners]
     indices[dim] = order[places] if len(order) else places
-    made = coo(indices, parts.values.index_select(0, owners), size, False)
+    is_sorted = parts.is_coalesced and bool((index[1:] > index[:-1]).all())
+    made = coo(indices, parts.values.index_select(0, owners), size, is_sorted)
     return _as_before(made, self)
 
 
 @rule("select")
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     """One slice: dense if no sparse dim remains."""
-    parts = _as_coo(self)
     dim = wrap(dim, self.dim())
-    limit = parts.size[dim]
+    limit = self.shape[dim]
     if not -limit <= index < limit:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size "
-            f"{list(parts.size)} "
+            f"{list(self.shape)} "
             f"at dimension {dim}"
         )
     index %= limit
+    if self.layout is not COO and dim < batch_dims(whole := split(self)):
+        return _example(whole, dim, index)
+    parts = _as_coo(self)
     size = (*parts.size[:dim], *parts.size[dim + 1 :])
     if dim >= parts.sparse_dims:
         values = parts.values.select(dim - parts.sparse_dims + 1, index)
@@ -179,6 +190,14 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
         return values.sum(0) if len(chosen) != 1 else values[0]
     rest = [d for d in range(parts.sparse_dims) if d != dim]
     return coo(parts.indices[rest][:, chosen], values, size, parts.is_coalesced)
+
+
+def _example(batch: Parts, dim: int, index: int) -> Tensor:
+    """One slice of a batch of compressed matrices, in their layout."""
+    structure = tuple(each.select(dim, index) for each in batch.structure)
+    size = (*batch.size[:dim], *batch.size[dim + 1 :])
+    values = batch.values.select(dim, index)
+    return join(batch._replace(size=size, structure=structure, values=values))
 
 
 @rule("diagonal")
@@ -354,12 +373,40 @@ def unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
     return [select(self, dim, k) for k in range(self.shape[dim])]
 
 
+@rule("view_as_real", "view_as_real_copy")
+def view_as_real(self: Tensor) -> Tensor:
+    """Complex elements as pairs, in a new dense dim."""
+    parts = _complex_parts("view_as_real", self)
+    values = pellucid.view_as_real(parts.values)
+    return coo(parts.indices, values, (*parts.size, 2), parts.is_coalesced)
+
+
+@rule("view_as_complex", "view_as_complex_copy")
+def view_as_complex(self: Tensor) -> Tensor:
+    """The last dim, a dense one of size 2, as complex elements."""
+    parts = _complex_parts("view_as_complex", self)
+    values = pellucid.view_as_complex(parts.values)
+    return coo(parts.indices, values, parts.size[:-1], parts.is_coalesced)
+
+
+def _complex_parts(name: str, tensor: Tensor) -> Parts:
+    if tensor.layout is not COO:
+        _refuse(name, "complex elements", tensor)
+    return split(tensor)
+
+
 @rule("trace")
 def diagonal_sums(self: Tensor) -> Tensor:
     """``trace``: the sum of the diagonal of a matrix."""
     parts = _as_coo(self)
     chosen = (parts.indices[0] == parts.indices[1]).nonzero().squeeze(1)
     return parts.values.index_select(0, chosen).sum(0)
+
+
+@rule("expand")
+def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Any:
+    """Refused, as in PyTorch."""
+    raise RuntimeError(f"expand is unsupported for {LAYOUT_NAMES[self.layout]} tensors")
 
 
 @rule("reshape")

@@ -75,11 +75,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Imports ``dynamic``, and what is made of these layers, at first use."""
+    """Imports submodules, and what is made of these layers, at first use."""
     from importlib import import_module
 
-    if name == "dynamic":
-        return import_module("pellucid.ao.nn.quantized.dynamic")
+    if name in ("dynamic", "functional", "reference"):
+        return import_module(f"{__name__}.{name}")
     if name in ("LSTM", "MultiheadAttention"):
         return getattr(import_module("pellucid.ao.nn.quantizable.converted"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,9 @@ from pellucid.ao.quantization.backend_config.backends import (
     get_tensorrt_backend_config_dict,
     get_x86_backend_config,
 )
+from pellucid.ao.quantization.backend_config.executorch import (
+    get_executorch_backend_config,
+)
 
 __all__ = [
     "BackendConfig",
@@ -25,6 +28,7 @@ __all__ = [
     "DTypeConfig",
     "DTypeWithConstraints",
     "ObservationType",
+    "get_executorch_backend_config",
     "get_fbgemm_backend_config",
     "get_native_backend_config",
     "get_native_backend_config_dict",

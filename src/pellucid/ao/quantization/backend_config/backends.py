@@ -15,37 +15,37 @@ from pellucid.ao.quantization.backend_config.backend_config import (
 _UNSIGNED, _SIGNED = pellucid.quint8, pellucid.qint8
 _FLOAT, _HALF = pellucid.float, pellucid.float16
 
-_WEIGHTED = DTypeConfig(_UNSIGNED, _UNSIGNED, _SIGNED, _FLOAT)
-_PLAIN = DTypeConfig(_UNSIGNED, _UNSIGNED)
+WEIGHTED = DTypeConfig(_UNSIGNED, _UNSIGNED, _SIGNED, _FLOAT)
+PLAIN = DTypeConfig(_UNSIGNED, _UNSIGNED)
 _FLOAT_WEIGHT = DTypeConfig(_UNSIGNED, _UNSIGNED, _FLOAT, _FLOAT)
-_DYNAMIC = DTypeConfig(_UNSIGNED, _FLOAT, _SIGNED, _FLOAT, is_dynamic=True)
-_DYNAMIC_HALF = DTypeConfig(_HALF, _FLOAT, _HALF, _FLOAT, is_dynamic=True)
-_ROWS = DTypeConfig(_FLOAT, _FLOAT, _UNSIGNED)
+DYNAMIC = DTypeConfig(_UNSIGNED, _FLOAT, _SIGNED, _FLOAT, is_dynamic=True)
+DYNAMIC_HALF = DTypeConfig(_HALF, _FLOAT, _HALF, _FLOAT, is_dynamic=True)
+ROWS = DTypeConfig(_FLOAT, _FLOAT, _UNSIGNED)
 _SMALL_ROWS = DTypeConfig(_FLOAT, _FLOAT, pellucid.quint4x2)
 
 # The limits of qnnpack's symmetric products.
 _SYMMETRIC = DTypeWithConstraints(_SIGNED, scale_min_lower_bound=2**-12)
 _SYMMETRIC_WEIGHT = DTypeWithConstraints(_SIGNED, -127, 127, 2**-12)
-_WEIGHTED_SYMMETRIC = DTypeConfig(_SYMMETRIC, _SYMMETRIC, _SYMMETRIC_WEIGHT, _FLOAT)
-_PLAIN_SYMMETRIC = DTypeConfig(_SYMMETRIC, _SYMMETRIC)
-_DYNAMIC_SYMMETRIC = DTypeConfig(
+WEIGHTED_SYMMETRIC = DTypeConfig(_SYMMETRIC, _SYMMETRIC, _SYMMETRIC_WEIGHT, _FLOAT)
+PLAIN_SYMMETRIC = DTypeConfig(_SYMMETRIC, _SYMMETRIC)
+DYNAMIC_SYMMETRIC = DTypeConfig(
     _SYMMETRIC, _FLOAT, _SYMMETRIC_WEIGHT, _FLOAT, is_dynamic=True
 )
 
-_RECURRENT = [_DYNAMIC, _DYNAMIC_HALF]
+_RECURRENT = [DYNAMIC, DYNAMIC_HALF]
 _FAMILIES: dict[str, list[DTypeConfig]] = {
-    "convolutions": [_WEIGHTED],
-    "linear": [_WEIGHTED, _DYNAMIC, _DYNAMIC_HALF],
-    "binary": [_PLAIN],
-    "concatenation": [_PLAIN],
-    "activations": [_PLAIN],
-    "fixed_range": [_PLAIN],
-    "on_integers": [_PLAIN],
-    "shapes": [_PLAIN],
-    "batch_norm": [_PLAIN],
+    "convolutions": [WEIGHTED],
+    "linear": [WEIGHTED, DYNAMIC, DYNAMIC_HALF],
+    "binary": [PLAIN],
+    "concatenation": [PLAIN],
+    "activations": [PLAIN],
+    "fixed_range": [PLAIN],
+    "on_integers": [PLAIN],
+    "shapes": [PLAIN],
+    "batch_norm": [PLAIN],
     "layer_norm": [_FLOAT_WEIGHT],
     "recurrent": _RECURRENT,
-    "embeddings": [_ROWS, _SMALL_ROWS],
+    "embeddings": [ROWS, _SMALL_ROWS],
 }
 
 
@@ -74,7 +74,7 @@ def get_x86_backend_config() -> BackendConfig:
     """What PyTorch's x86 backend can quantize."""
     families = _without("layer_norm")
     return _backend(
-        "x86", {**families, "binary": [_WEIGHTED], "fixed_range": [_WEIGHTED]}
+        "x86", {**families, "binary": [WEIGHTED], "fixed_range": [WEIGHTED]}
     )
 
 
@@ -84,7 +84,7 @@ def get_fbgemm_backend_config() -> BackendConfig:
 
 
 def _with_symmetric(families: dict[str, Any]) -> dict[str, Any]:
-    symmetric = {id(_WEIGHTED): _WEIGHTED_SYMMETRIC, id(_PLAIN): _PLAIN_SYMMETRIC}
+    symmetric = {id(WEIGHTED): WEIGHTED_SYMMETRIC, id(PLAIN): PLAIN_SYMMETRIC}
     return {
         name: [
             *(symmetric[id(each)] for each in dtypes if id(each) in symmetric),

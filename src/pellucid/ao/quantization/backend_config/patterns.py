@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import pellucid
@@ -78,11 +79,16 @@ def _fusions(root: Any, dtypes: Dtypes) -> Patterns:
     return found
 
 
-def _product(root: Any, function: Any, dtypes: Dtypes) -> Patterns:
+def bare_product(root: Any, function: Any, dtypes: Dtypes) -> Patterns:
+    """A layer with a weight and its function, with nothing after them."""
     call = _pattern(function, dtypes)._set_input_type_to_index(_WEIGHT_AND_BIAS)
+    return [*_trained(root, root, getattr(qat, root.__name__), dtypes), call]
+
+
+def product(root: Any, function: Any, dtypes: Dtypes) -> Patterns:
+    """The same, optionally followed by what is fused with them."""
     return [
-        *_trained(root, root, getattr(qat, root.__name__), dtypes),
-        call,
+        *bare_product(root, function, dtypes),
         *(_pattern((function, relu), dtypes) for relu in (nn.ReLU, F.relu)),
         *_fusions(root, dtypes),
     ]
@@ -90,7 +96,7 @@ def _product(root: Any, function: Any, dtypes: Dtypes) -> Patterns:
 
 def linear(dtypes: Dtypes) -> Patterns:
     """Linear layers, optionally followed by relu or batch norm."""
-    return _product(nn.Linear, F.linear, dtypes)
+    return product(nn.Linear, F.linear, dtypes)
 
 
 def convolutions(dtypes: Dtypes) -> Patterns:
@@ -98,7 +104,7 @@ def convolutions(dtypes: Dtypes) -> Patterns:
     found = []
     for dims in (1, 2, 3):
         root = getattr(nn, f"Conv{dims}d")
-        found += _product(root, getattr(F, f"conv{dims}d"), dtypes)
+        found += product(root, getattr(F, f"conv{dims}d"), dtypes)
         transposed = getattr(nn, f"ConvTranspose{dims}d")
         norm = getattr(nn, f"BatchNorm{dims}d")
         fusion = _weighted((transposed, norm), transposed, dtypes)
@@ -111,23 +117,35 @@ def convolutions(dtypes: Dtypes) -> Patterns:
     return found
 
 
-def binary(dtypes: Dtypes) -> Patterns:
-    """Sums and products; with a number the scale depends on the tensor's."""
+def of_two_operands(functions: Iterable[Any], dtypes: Dtypes) -> Patterns:
+    """Functions of two operands, optionally followed by relu; with a number the scale
+    depends on the tensor's.
+    """
     by_tensors = {0: _OWN, 1: _SHARED, 2: _OWN}
-    found = [
+    return [
         _pattern(pattern, dtypes)._set_num_tensor_args_to_observation_type(by_tensors)
-        for function in (operator.add, pellucid.add, operator.mul, pellucid.mul)
+        for function in functions
         for pattern in (
             *((function, relu) for relu in (nn.ReLU, F.relu, pellucid.relu)),
             function,
         )
     ]
-    return [*found, _pattern(pellucid.matmul, dtypes)]
+
+
+def binary(dtypes: Dtypes) -> Patterns:
+    """Sums and products."""
+    functions = (operator.add, pellucid.add, operator.mul, pellucid.mul)
+    return [*of_two_operands(functions, dtypes), _pattern(pellucid.matmul, dtypes)]
+
+
+def of_one_scale(patterns: Iterable[Any], dtypes: Dtypes) -> Patterns:
+    """Ops whose operands and result have one scale."""
+    return [_pattern(each, dtypes).set_observation_type(_SHARED) for each in patterns]
 
 
 def concatenation(dtypes: Dtypes) -> Patterns:
     """``cat``: one scale for its operands and its result."""
-    return [_pattern(pellucid.cat, dtypes).set_observation_type(_SHARED)]
+    return of_one_scale((pellucid.cat,), dtypes)
 
 
 def activations(dtypes: Dtypes) -> Patterns:
@@ -201,9 +219,7 @@ _ON_INTEGERS: tuple[Any, ...] = (
 
 def on_integers(dtypes: Dtypes) -> Patterns:
     """Ops that move, compare or average: the result has the scale of the input."""
-    return [
-        _pattern(each, dtypes).set_observation_type(_SHARED) for each in _ON_INTEGERS
-    ]
+    return of_one_scale(_ON_INTEGERS, dtypes)
 
 
 def shapes(dtypes: Dtypes) -> Patterns:

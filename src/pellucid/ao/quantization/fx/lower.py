@@ -1,6 +1,7 @@
 """Lowers ops between dequantizing and quantizing to layers and ops on integers.
 
-Reference layers are replaced by the mappings of the eager flow (``mappings.py``),
+Reference layers are replaced by the mappings of the eager flow
+(``quantization_mappings.py``),
 functions by the ops of their name in ``torch.ops.quantized``; the native table
 (``backend_config``) lists ops that work on integers unchanged. Other ops keep computing
 in floats.
@@ -20,7 +21,7 @@ from pellucid.ao.nn import quantized
 from pellucid.ao.nn.intrinsic import _FusedModule
 from pellucid.ao.nn.quantized import reference
 from pellucid.ao.nn.quantized.reference.weights import RoundedWeights
-from pellucid.ao.quantization import mappings
+from pellucid.ao.quantization import quantization_mappings as mappings
 from pellucid.ao.quantization.backend_config import (
     BackendPatternConfig,
     ObservationType,

@@ -13,6 +13,7 @@ from pellucid.ao.nn.intrinsic import quantized as nniq
 from pellucid.ao.nn.intrinsic.quantized import dynamic as nniqd
 from pellucid.ao.nn.qat import dynamic as qat_dynamic
 from pellucid.ao.nn.quantized import dynamic
+from pellucid.ao.nn.sparse import quantized as sparse
 from pellucid.ao.quantization.fake_quantize import (
     default_fixed_qparams_range_0to1_fake_quant,
     default_fixed_qparams_range_neg1to1_fake_quant,
@@ -77,6 +78,11 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: _Mapping = {
     nn.Embedding: quantized.Embedding,
 }
 
+DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS: _Mapping = {nn.Linear: sparse.Linear}
+DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS: _Mapping = {
+    nn.Linear: sparse.dynamic.Linear
+}
+
 # Fake quantizers of layers whose results are in a fixed range.
 DEFAULT_MODULE_TO_ACT_POST_PROCESS: _Mapping = {
     nn.Hardsigmoid: default_fixed_qparams_range_0to1_fake_quant,
@@ -99,6 +105,16 @@ def get_default_qat_module_mappings() -> _Mapping:
 def get_default_dynamic_quant_module_mappings() -> _Mapping:
     """Float layers to dynamically quantized layers."""
     return copy.copy(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
+
+
+def get_default_static_sparse_quant_module_mappings() -> _Mapping:
+    """Float layers to quantized layers with weights of sparse blocks."""
+    return copy.copy(DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS)
+
+
+def get_default_dynamic_sparse_quant_module_mappings() -> _Mapping:
+    """Float layers to dynamically quantized ones with weights of sparse blocks."""
+    return copy.copy(DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS)
 
 
 def get_embedding_static_quant_module_mappings() -> _Mapping:
@@ -215,10 +231,12 @@ def get_default_float_to_quantized_operator_mappings() -> _Mapping:
 
 __all__ = [
     "get_default_dynamic_quant_module_mappings",
+    "get_default_dynamic_sparse_quant_module_mappings",
     "get_default_float_to_quantized_operator_mappings",
     "get_default_qat_module_mappings",
     "get_default_qconfig_propagation_list",
     "get_default_static_quant_module_mappings",
+    "get_default_static_sparse_quant_module_mappings",
     "get_dynamic_quant_module_class",
     "get_embedding_qat_module_mappings",
     "get_embedding_static_quant_module_mappings",
