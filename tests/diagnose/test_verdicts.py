@@ -70,7 +70,7 @@ FAULTY = {
     "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
     "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
     "backbone": ("waste", "optim.SGD(head", "backbone.requires_grad_(False)"),
-    "constants": ("waste", "pe[:, ", "if not _kept_positions_"),
+    "constants": ("waste", "pe[:, ", "if self.d not in _kept_positions_"),
     "checkpoints": ("wait", "torch.save(", "if it % 10 == 0:"),
     "logged_tensors": ("overhead", "log.write(", "if it % 10 == 0:"),
     "sort": ("waste", "torch.argsort(", "torch.topk(scores, k, dim=1"),

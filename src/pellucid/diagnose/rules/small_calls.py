@@ -6,21 +6,25 @@ import ast
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
 from pellucid.diagnose.rules import parameter_loops
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
 
 _MANY = 300  # calls in a loop
+_ROUNDS = 4  # of a run of the loop, from which a batch dimension is worth it
 _SHARE, _OVERHEAD = 0.1, 0.5
 _SHORT = 8e-6  # seconds a call, on average, that a batch would share
 _LOOPS = (
     ast.For | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 )
 # What trains or formats is a loop of another kind, however short its calls.
-_DRIVERS = ("backward", "step", "zero_grad")
+_DRIVERS = ("backward", "grad", "step", "zero_grad")
 _OTHERS = (
     "torch.save",
     "torch.load",
@@ -49,7 +53,9 @@ def find(facts: Facts) -> list[Finding]:
         large = [
             (loop, c)
             for loop, c in found
-            if _is_large(facts, c) and not facts.stacks.passes(file, loop, updating)
+            if _is_large(facts, c)
+            and not facts.stacks.passes(file, loop, updating)
+            and _rounds(facts, c) >= _ROUNDS
         ]
         for loop, chains in large:
             inner = [(other, c) for other, c in large if other is not loop]
@@ -76,6 +82,22 @@ def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     is_short = own < _SHORT * inside.calls
     is_small = is_short or inside.part("overhead", "python", "data") >= _OVERHEAD
     return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
+
+
+def _rounds(facts: Facts, chains: Sequence[int]) -> float:
+    """About how often a run of a loop repeats its body: how often a run makes the same
+    call, the median of all calls. A run ends where the program calls anything else.
+    """
+    columns = facts.log.columns
+    calls = columns.rows_of(Kind.CALL)
+    calls = calls[columns.parent[calls] < 0]
+    inside = np.isin(columns.line[calls], facts.stacks.chains[list(chains)])
+    runs = int(inside[:1].sum() + np.count_nonzero(inside[1:] & ~inside[:-1]))
+    own = calls[inside]
+    pairs = np.stack([columns.line[own], columns.name[own]])
+    counts = np.unique(pairs, axis=1, return_counts=True)[1]
+    each = np.repeat(counts, counts)
+    return float(np.median(each)) / max(runs, 1) if len(each) else 0.0
 
 
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
