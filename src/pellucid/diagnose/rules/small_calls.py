@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
-from pellucid.diagnose.rules import parameter_loops
+from pellucid.diagnose.rules import parameter_loops, scalars
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
@@ -36,7 +36,8 @@ _OTHERS = (
 def find(facts: Facts) -> list[Finding]:
     """Innermost loops whose iterations do not depend on each other."""
     others = {place for name in _OTHERS for place in facts.ranges(name)}
-    updating = {(one.file, one.line) for one in parameter_loops.find(facts)}
+    known = [*parameter_loops.find(facts), *scalars.find(facts)]
+    named = {(one.file, one.line) for one in known}
     findings = []
     for file in facts.files:
         tree = tree_of(file)
@@ -54,8 +55,8 @@ def find(facts: Facts) -> list[Finding]:
             (loop, c)
             for loop, c in found
             if _is_large(facts, c)
-            and not facts.stacks.passes(file, loop, updating)
-            and _rounds(facts, c) >= _ROUNDS
+            and not facts.stacks.passes(file, loop, named)
+            and facts.share_of(_repeated(facts, c)) >= _SHARE
         ]
         for loop, chains in large:
             inner = [(other, c) for other, c in large if other is not loop]
@@ -84,9 +85,10 @@ def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
 
 
-def _rounds(facts: Facts, chains: Sequence[int]) -> float:
-    """About how often a run of a loop repeats its body: how often a run makes the same
-    call, the median of all calls. A run ends where the program calls anything else.
+def _repeated(facts: Facts, chains: Sequence[int]) -> float:
+    """Seconds of the calls that a run of a loop makes several times, with Python's time
+    before them: what else its lines call is not the loop's. A run ends where the
+    program calls anything else.
     """
     columns = facts.log.columns
     calls = columns.rows_of(Kind.CALL)
@@ -95,9 +97,15 @@ def _rounds(facts: Facts, chains: Sequence[int]) -> float:
     runs = int(inside[:1].sum() + np.count_nonzero(inside[1:] & ~inside[:-1]))
     own = calls[inside]
     pairs = np.stack([columns.line[own], columns.name[own]])
-    counts = np.unique(pairs, axis=1, return_counts=True)[1]
-    each = np.repeat(counts, counts)
-    return float(np.median(each)) / max(runs, 1) if len(each) else 0.0
+    places, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)[
+        1:
+    ]
+    is_repeated = np.zeros(len(columns), bool)
+    is_repeated[own[counts[places.reshape(-1)] >= _ROUNDS * runs]] = True
+    pieces = facts.pieces
+    kinds = np.append(columns.kind, Kind.COLLECT)[pieces.rows]
+    is_own = columns.nearest(pieces.rows, is_repeated) >= 0
+    return float(pieces.nanoseconds[is_own & (kinds != Kind.PREPARE)].sum()) / 1e9
 
 
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
@@ -156,6 +164,20 @@ def _heaviest(facts: Facts, file: str, loop: ast.AST, chains: Sequence[int]) -> 
 def _fix(loop: ast.AST) -> str:
     if accumulates_items(loop):
         return "add all items at once: index_add_, bincount, scatter_reduce"
-    if isinstance(loop, ast.ListComp) and isinstance(loop.elt, ast.Subscript):
+    if _gathers(loop):
         return "keep all items in one tensor, and index it with a tensor of places"
     return "compute whole tensors at once: a batch dimension instead of the loop"
+
+
+def _gathers(loop: ast.AST) -> bool:
+    """Whether a loop only collects items."""
+    if isinstance(loop, ast.ListComp):
+        return isinstance(loop.elt, ast.Subscript)
+    calls = [s.value for s in getattr(loop, "body", ()) if isinstance(s, ast.Expr)]
+    given = [c.args for c in calls if isinstance(c, ast.Call) and _adds(c)]
+    is_all = len(given) == len(getattr(loop, "body", (None,)))
+    return is_all and all(isinstance(a, ast.Subscript) for args in given for a in args)
+
+
+def _adds(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "append"
