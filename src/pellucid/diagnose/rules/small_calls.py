@@ -91,15 +91,15 @@ def _repeated(facts: Facts, chains: Sequence[int]) -> float:
     program calls anything else.
     """
     columns = facts.log.columns
-    calls = columns.rows_of(Kind.CALL)
-    calls = calls[columns.parent[calls] < 0]
+    calls, is_call = columns.rows_of(Kind.CALL), columns.kind == Kind.CALL
+    calls = calls[columns.nearest(columns.parent[calls], is_call) < 0]
     inside = np.isin(columns.line[calls], facts.stacks.chains[list(chains)])
     runs = int(inside[:1].sum() + np.count_nonzero(inside[1:] & ~inside[:-1]))
     own = calls[inside]
     pairs = np.stack([columns.line[own], columns.name[own]])
-    places, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)[
-        1:
-    ]
+    _, places, counts = np.unique(
+        pairs, axis=1, return_inverse=True, return_counts=True
+    )
     is_repeated = np.zeros(len(columns), bool)
     is_repeated[own[counts[places.reshape(-1)] >= _ROUNDS * runs]] = True
     pieces = facts.pieces
