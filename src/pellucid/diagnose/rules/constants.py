@@ -106,9 +106,7 @@ def _constant_runs(
 
 
 def _targets(statement: ast.stmt) -> set[str]:
-    """The names that an assignment, or those of a loop, bind or write elements of;
-    none of other statements.
-    """
+    """The names that an assignment, or a loop's, binds or writes elements of."""
     if isinstance(statement, ast.For):
         inner = [_bound(statement.target), *map(_targets, statement.body)]
         return set().union(*inner)
@@ -138,9 +136,10 @@ def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> boo
     targets = _targets(statement)
     if not isinstance(statement, ast.Assign | ast.AugAssign) or not targets:
         return False
-    is_plain = isinstance(statement, ast.Assign)
-    is_item = is_plain and isinstance(statement.targets[0], ast.Subscript)
-    if (is_item or not is_plain) and not targets <= known:
+    is_new = isinstance(statement, ast.Assign) and not isinstance(
+        statement.targets[0], ast.Subscript
+    )
+    if not is_new and not targets <= known:
         return False
     return _depends(statement.value, known, numbers)
 
@@ -194,7 +193,7 @@ def _outside_factories(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _is_size_of(node: ast.AST) -> bool:
     """``x.shape[1]``, ``x.size(1)``, ``len(x)`` of a name."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-        owner, place = node.value.value, node.slice
+        owner, place = getattr(node.value, "value", None), node.slice
         is_size = node.value.attr == "shape"
     elif isinstance(node, ast.Call) and len(node.args) == 1:
         if ast.unparse(node.func) == "len":

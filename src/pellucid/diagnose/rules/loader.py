@@ -135,7 +135,8 @@ def _with(file: str, call: ast.Call, setting: str) -> Patch | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return replaced_nodes(file, [(keyword, setting)])
-    last = [*call.args, *call.keywords][-1]
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    last = given[-1]
     return replaced_nodes(file, [(last, f"{ast.unparse(last)}, {setting}")])
 
 

@@ -86,26 +86,28 @@ def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
 
 
 def _repeated(facts: Facts, chains: Sequence[int]) -> float:
-    """Seconds of the calls that a run of a loop makes several times, with Python's time
-    before them: what else its lines call is not the loop's. A run ends where the
+    """Seconds of a loop's lines, without the calls that a run of it makes once or a few
+    times, and Python's time before them: these are not the loop's. A run ends where the
     program calls anything else.
     """
-    columns = facts.log.columns
+    columns, pieces = facts.log.columns, facts.pieces
     calls, is_call = columns.rows_of(Kind.CALL), columns.kind == Kind.CALL
     calls = calls[columns.nearest(columns.parent[calls], is_call) < 0]
-    inside = np.isin(columns.line[calls], facts.stacks.chains[list(chains)])
+    own_lines = facts.stacks.chains[list(chains)]
+    inside = np.isin(columns.line[calls], own_lines)
     runs = int(inside[:1].sum() + np.count_nonzero(inside[1:] & ~inside[:-1]))
     own = calls[inside]
     pairs = np.stack([columns.line[own], columns.name[own]])
     _, places, counts = np.unique(
         pairs, axis=1, return_inverse=True, return_counts=True
     )
-    is_repeated = np.zeros(len(columns), bool)
-    is_repeated[own[counts[places.reshape(-1)] >= _ROUNDS * runs]] = True
-    pieces = facts.pieces
-    kinds = np.append(columns.kind, Kind.COLLECT)[pieces.rows]
-    is_own = columns.nearest(pieces.rows, is_repeated) >= 0
-    return float(pieces.nanoseconds[is_own & (kinds != Kind.PREPARE)].sum()) / 1e9
+    is_other = np.zeros(len(columns), bool)
+    is_other[own[counts[places.reshape(-1)] < _ROUNDS * runs]] = True
+    is_other |= columns.kind == Kind.PREPARE
+    rows = pieces.rows
+    is_own = np.isin(columns.line[rows], own_lines) & (rows >= 0)
+    is_own &= columns.nearest(rows, is_other) < 0
+    return float(pieces.nanoseconds[is_own].sum()) / 1e9
 
 
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:

@@ -102,7 +102,8 @@ def _patch(
     if len(places) != 1 or len(call.args) != 1 or call.keywords:
         return None
     before = [loop.target, *(s for s in loop.body if s.lineno < statement.lineno)]
-    known = {n.id for node in before for n in ast.walk(node) if _is_stored(n)}
+    names = [n for s in before for n in ast.walk(s) if isinstance(n, ast.Name)]
+    known = {name.id for name in names if isinstance(name.ctx, ast.Store)}
     rows = {n.id for n in ast.walk(reads[0].slice) if isinstance(n, ast.Name)}
     if rows & changed_names(loop, statement) - known:
         return None
@@ -112,7 +113,3 @@ def _patch(
     return replaced_nodes(
         file, [(argument, selected), *((read, name) for read in reads)]
     )
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
