@@ -109,7 +109,7 @@ def test_products_are_replayed_with_the_zeros_on_their_side(
 ):
     place = Place("f.py", ast.parse(text).body[0].value, None, inputs)
     question = Finding.question("f.py", 1, "waste", 0.6, "300 400 20")
-    values = {"answers": {"0": {"nonzero": nonzero}}}
+    values = {"answers": {"0": {"nonzero": nonzero, "one_hot": [False] * 3}}}
     (finding,) = mostly_zeros.answer([place], values, [question])
     assert f"{shape}, of which" in finding.evidence
     setup, plain, better = vars(finding.replay).values()
@@ -117,6 +117,24 @@ def test_products_are_replayed_with_the_zeros_on_their_side(
     exec(setup, scope)
     torch.testing.assert_close(eval(better, scope), eval(plain, scope))
     assert eval(plain, scope).shape == (300, 20)
+
+
+def test_rows_that_are_one_hot_are_looked_up_also_by_a_module(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import torch\n"
+        "net = torch.nn.Linear(400, 20, bias=False)\n"
+        "hot = torch.eye(400)[:300].contiguous()\n"
+        "y = net(hot)\n"
+    )
+    probes, answers = answers_of(script)
+    question = asked_about(script, "y = net", "300 400 20")
+    (finding,) = mostly_zeros.answer(probes.places, {"answers": answers}, [question])
+    assert "by their indices" in finding.fix and finding.line == 4
+    setup, plain, better = vars(finding.replay).values()
+    scope = {"torch": torch, "F": torch.nn.functional}
+    exec(setup, scope)
+    torch.testing.assert_close(eval(better, scope), eval(plain, scope))
 
 
 def test_products_with_matrices_of_zeros_are_found_and_replayed():

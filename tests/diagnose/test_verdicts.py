@@ -26,6 +26,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
+    "warping": ("overhead", "best = min(table[i - 1, j]", None),
+    "whole_batch": ("waste", "scores = net(x)", "scores = net(x[own])"),
     "second_graph": ("waste", "create_graph=True", "create_graph=False"),
     "returned_view": ("bandwidth", "return stored.t()", "stored.t().contiguous()"),
     "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
@@ -50,7 +52,7 @@ FAULTY = {
     "validation": ("waste", "curve.append(", "if i // 50 % 10 == 0:"),
     "singular_values": ("waste", "_, s, _ = ", "s = torch.linalg.svdvals("),
     "diagonal": ("compute", "scale @ w", "[:, None] * w * deg"),
-    "standardised": ("waste", "z = ", 'z = kept["z"]'),
+    "standardised": ("waste", "z = ", 'z = kept[0]["z"]'),
     "lstm_cell": ("overhead", "hx, cx = self.cell(", None),
     "parsing": ("overhead", "in batches(50)", None),
     "int8": ("compute", "quantize_dynamic(", None),
@@ -70,7 +72,7 @@ FAULTY = {
     "hook_leak": ("leak", "self.seen.append(out)", "seen.append(out.detach())"),
     "running_loss": ("leak", "running = 0.9", "(0.1 * loss).detach()"),
     "backbone": ("waste", "optim.SGD(head", "backbone.requires_grad_(False)"),
-    "constants": ("waste", "pe[:, ", "if not _kept_positions_"),
+    "constants": ("waste", "pe[:, ", "if self.d not in _kept_positions_"),
     "checkpoints": ("wait", "torch.save(", "if it % 10 == 0:"),
     "logged_tensors": ("overhead", "log.write(", "if it % 10 == 0:"),
     "sort": ("waste", "torch.argsort(", "torch.topk(scores, k, dim=1"),
@@ -133,7 +135,7 @@ SOUND = (
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
     *("penalty", "rare_penalty", "transposed", "channels_last", "warm_up"),
     *("latency", "sweep", "hooks", "best", "average", "memory", "state", "search"),
-    "carried",
+    *("carried", "unpacked", "inner_steps"),
 )
 
 

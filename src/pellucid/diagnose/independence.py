@@ -227,16 +227,14 @@ def _is_total(
     totals: set[str],
     reads: set[str],
 ) -> bool:
-    """``total = total + x``, ``best = max(best, x)``, ``sums[i] = sums[i] + x``."""
+    """``total = total + x - y``, ``best = max(best, x)``, ``sums[i] = sums[i] + x``."""
     root = target
     while isinstance(root, ast.Subscript):
         root = root.value
     if not isinstance(root, ast.Name) or root.id in bound:
         return False
-    parts: list[ast.expr] = []
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        parts = [value.left, value.right]
-    elif isinstance(value, ast.Call):
+    parts = list(_terms(value))
+    if isinstance(value, ast.Call):
         name = ast.unparse(value.func).rpartition(".")[2]
         parts = value.args if name in ("max", "min", "maximum", "minimum") else []
     own = [part for part in parts if ast.unparse(part) == ast.unparse(target)]
@@ -250,6 +248,20 @@ def _is_total(
             _read(inner.slice, bound, reads)
     totals.add(root.id)
     return True
+
+
+def _terms(value: ast.expr) -> Iterator[ast.expr]:
+    """What a sum adds and subtracts: of ``total + 1 - x`` its three terms. A value that
+    is subtracted whole, as in ``1 - total``, is one term with its sign.
+    """
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add | ast.Sub):
+        yield value
+        return
+    yield from _terms(value.left)
+    if isinstance(value.op, ast.Add):
+        yield from _terms(value.right)
+    else:
+        yield ast.UnaryOp(ast.USub(), value.right)
 
 
 def accumulates_items(loop: ast.AST) -> bool:

@@ -85,10 +85,10 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 def best_of_each_line(findings: list[Finding]) -> list[Finding]:
     """Keeps the fix with the greatest measured gain among several for one line's time
-    or memory, or that change the same lines.
+    or memory, or that change the same lines; and of another kind one that was not
+    measured, if more is to be expected of it.
     """
     measured = [f for f in findings if f.measured_gain is not None]
-    places = {_place(finding) for finding in measured}
     taken: set[tuple[str, int, bool]] = set()
     best: set[int] = set()
     for finding in sorted(measured, key=_worth, reverse=True):
@@ -98,7 +98,22 @@ def best_of_each_line(findings: list[Finding]) -> list[Finding]:
         if not lines & taken:
             best.add(id(finding))
             taken |= lines
-    return [f for f in findings if id(f) in best or _place(f) not in places]
+    kept = [f for f in measured if id(f) in best]
+    return [
+        finding
+        for finding in findings
+        if id(finding) in best
+        or (
+            finding.measured_gain is None
+            and not any(_includes(one, finding) for one in kept)
+        )
+    ]
+
+
+def _includes(measured: Finding, other: Finding) -> bool:
+    """Whether the gain of a fix at a line is all that can be said of the line."""
+    is_better = measured.kind == other.kind or rank(measured) <= rank(other)
+    return _place(measured) == _place(other) and is_better
 
 
 def _place(finding: Finding) -> tuple[str, int, bool]:

@@ -35,6 +35,7 @@ class Answer:
     ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
     contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
+    ``one_hot``: of each, whether all its rows are one-hot;
     ``parts``: seconds of each eighth of its calls; ``last``: the moment of the last one
     that computed a result again, as a part of the time that was watched.
     """
@@ -54,6 +55,7 @@ class Answer:
     kinds: list[str] = field(default_factory=list)
     distinct: list[int] = field(default_factory=list)
     nonzero: list[float] = field(default_factory=list)
+    one_hot: list[bool] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
     last: float = 0.0
 
@@ -160,6 +162,9 @@ class Values:
             parts = [_nonzero(value) for value in call.given]
             known = answer.nonzero or parts
             answer.nonzero = list(map(max, known, parts))
+            pairs = zip(call.given, parts, strict=True)
+            rows = [_has_one_hot_rows(value, part) for value, part in pairs]
+            answer.one_hot = list(map(min, answer.one_hot or rows, rows))
         if answer.calls > _TRIES and not answer.again and not answer.rows_again:
             return
         is_plain = _is_plain(call.result)
@@ -291,6 +296,14 @@ def _nonzero(value: Any) -> float:
         return float(value.detach().count_nonzero()) / value.numel()
     except RuntimeError:  # a quantized or meta tensor, or one of a transform
         return 1.0
+
+
+def _has_one_hot_rows(value: Any, nonzero: float) -> bool:
+    """Of a value of which `_nonzero` is a part."""
+    if nonzero == 1.0 or nonzero * value.numel() != len(value):
+        return False
+    rows = value.detach()
+    return bool((rows.count_nonzero(1) == 1).all() and (rows.sum(1) == 1).all())
 
 
 def _is_plain(result: Any) -> bool:

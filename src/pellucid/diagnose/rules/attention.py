@@ -36,7 +36,9 @@ def find(facts: Facts) -> list[Finding]:
         if first is None or last is None:
             continue
         own = [other for other in near if _touches(other, shape)]
-        share = facts.share_of(sum(other.total for other in own))
+        lines = {(o.line.file, o.line.number) for o in own if o.line is not None}
+        behind = sum(facts.backward.get(line, 0.0) for line in lines)
+        share = facts.share_of(sum(other.total for other in own) + behind)
         if share < _SHARE or first.line is None:
             continue
         findings.append(
@@ -49,7 +51,7 @@ def find(facts: Facts) -> list[Finding]:
                 fix="F.scaled_dot_product_attention(q, k, v), is_causal=True for a "
                 "causal mask",
                 share=share,
-                replay=_replay(first, last),
+                replay=_replay(first, last, _mask(near), behind > 0),
             )
         )
     return findings[:1]
@@ -94,12 +96,34 @@ def _touches(item: Computation, shape: tuple[int, ...]) -> bool:
     )
 
 
-def _replay(first: Computation, last: Computation) -> Replay:
+def _mask(near: Sequence[Computation]) -> str:
+    """How a function masks scores: "causal", "given" or not at all."""
+    names = {item.name.partition(".")[0].rstrip("_") for item in near}
+    if not names & {"masked_fill", "where"}:
+        return ""
+    return "causal" if names & {"tril", "triu"} else "given"
+
+
+def _replay(
+    first: Computation, last: Computation, mask: str, is_trained: bool
+) -> Replay:
     (query, key), (_, value) = _shapes(first), _shapes(last)
-    key = (*key[:-2], key[-1], key[-2])
-    setup = "\n".join(
-        f"{name} = torch.randn({shape})"
+    count, key = key[-1], (*key[:-2], key[-1], key[-2])
+    given = f", requires_grad={is_trained}"
+    lines = [
+        f"{name} = torch.randn({shape}{given})"
         for name, shape in (("q", query), ("k", key), ("v", value))
-    )
-    plain = f"torch.softmax(q @ k.transpose(-2, -1) / {query[-1]} ** 0.5, -1) @ v"
-    return Replay(setup, plain, "F.scaled_dot_product_attention(q, k, v)")
+    ]
+    lines.append(f"mask = torch.ones({query[-2]}, {count}).tril() == 1")
+    scores = f"q @ k.transpose(-2, -1) / {query[-1]} ** 0.5"
+    if mask:
+        scores = f"({scores}).masked_fill(~mask, float('-inf'))"
+    plain = f"torch.softmax({scores}, -1) @ v"
+    option = {"": "", "causal": ", is_causal=True", "given": ", attn_mask=mask"}[mask]
+    better = f"F.scaled_dot_product_attention(q, k, v{option})"
+    if is_trained:
+        plain, better = (
+            f"torch.autograd.grad(({text}).sum(), (q, k, v))"
+            for text in (plain, better)
+        )
+    return Replay("\n".join(lines), plain, better)

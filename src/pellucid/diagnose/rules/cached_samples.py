@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pellucid.diagnose.edits import cached, enclosing, is_loop, tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.rules.loader import is_remade
+from pellucid.diagnose.rules.loader import has_workers, is_remade
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.storages import LOADER
 
@@ -19,7 +19,7 @@ _CHANGING = ("rand", "shuffle", "choice", "sample")
 def find(facts: Facts) -> list[Finding]:
     """``__getitem__`` without random numbers, in a program with long loading times."""
     share = facts.data_share / max(1 - facts.shares.get("away", 0.0), 1e-9)
-    if share < _SHARE or not _has_epochs(facts):
+    if share < _SHARE or not _has_epochs(facts) or has_workers(facts):
         return []
     if any(is_remade(f, n) for f, n, _ in facts.matching(r"\bDataLoader\(")):
         return []

@@ -1,12 +1,14 @@
-"""Masks, positions and the like that a function recomputes in every call."""
+"""Masks, positions, tables and the like that a function recomputes in every call."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from statistics import mode
 
 from pellucid.diagnose.edits import indent_of, text_of, top_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
+from pellucid.diagnose.independence import ADDING
 from pellucid.diagnose.verdict import Facts
 
 # Functions of numbers alone; equal arguments give equal tensors.
@@ -16,6 +18,8 @@ _FACTORIES = (
 )
 # Methods whose variables are sizes, dtypes and devices.
 _SHAPED = ("expand", "view", "reshape", "repeat", "to", "type", "unsqueeze")
+_PURE = "torch.", "math.", "np.", "numpy."
+_BUILTINS = "float", "int", "range", "list", "min", "max", "abs", "sum"
 _SHARE, _CALLS = 0.05, 5
 _Function = ast.FunctionDef
 
@@ -27,8 +31,9 @@ def find(facts: Facts) -> list[Finding]:
         tree = tree_of(file)
         for outer, function in _functions(tree) if tree else ():
             fixed = _fixed_of(outer)
-            for run in _constant_runs(function, _numbers_of(outer) | fixed):
-                finding = _finding(facts, file, outer, function, run, fixed)
+            numbers = _numbers_of(outer)
+            for run in _constant_runs(function, numbers | fixed):
+                finding = _finding(facts, file, outer, function, run, numbers, fixed)
                 findings += [finding] if finding is not None else []
     return findings
 
@@ -91,14 +96,9 @@ def _constant_runs(
     known: set[str] = set()
     run: list[ast.stmt] = []
     for statement in [*function.body, None]:
-        targets = _targets(statement) if statement is not None else set()
-        if (
-            statement is not None
-            and targets
-            and _is_constant(statement, known, numbers)
-        ):
+        if statement is not None and _is_constant(statement, known, numbers):
             run.append(statement)
-            known |= targets
+            known |= _targets(statement)
             continue
         if any(isinstance(n, ast.Call) for s in run for n in ast.walk(s)):
             yield run
@@ -106,10 +106,19 @@ def _constant_runs(
 
 
 def _targets(statement: ast.stmt) -> set[str]:
-    """The names that an assignment binds or writes elements of."""
+    """The names that an assignment, or a loop's, binds or writes elements of."""
+    if isinstance(statement, ast.For):
+        inner = [_bound(statement.target), *map(_targets, statement.body)]
+        return set().union(*inner)
+    if isinstance(statement, ast.AugAssign):
+        return _bound(statement.target)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return set()
-    target = statement.targets[0]
+    return _bound(statement.targets[0])
+
+
+def _bound(target: ast.expr) -> set[str]:
+    """The names of a target; none if it is an attribute."""
     nodes = target.elts if isinstance(target, ast.Tuple) else [target]
     names: set[str] = set()
     for node in nodes:
@@ -120,28 +129,106 @@ def _targets(statement: ast.stmt) -> set[str]:
 
 
 def _is_constant(statement: ast.stmt, known: set[str], numbers: set[str]) -> bool:
-    assert isinstance(statement, ast.Assign)
-    if isinstance(statement.targets[0], ast.Subscript):
-        return _targets(statement) <= known and _depends(
-            statement.value, known, numbers
-        )
+    if isinstance(statement, ast.For):
+        return _is_constant_loop(statement, known, numbers)
+    if isinstance(statement, ast.Expr):
+        return _appends(statement.value, known, numbers)
+    targets = _targets(statement)
+    if not isinstance(statement, ast.Assign | ast.AugAssign) or not targets:
+        return False
+    is_new = isinstance(statement, ast.Assign) and not isinstance(
+        statement.targets[0], ast.Subscript
+    )
+    if not is_new and not targets <= known:
+        return False
     return _depends(statement.value, known, numbers)
 
 
+def _is_constant_loop(loop: ast.For, known: set[str], numbers: set[str]) -> bool:
+    """Whether a loop goes over what stays the same, and so do its statements."""
+    call = loop.iter
+    is_range = isinstance(call, ast.Call) and ast.unparse(call.func) == "range"
+    parts = call.args if is_range else [call]  # type: ignore[attr-defined]
+    own = known | _bound(loop.target)
+    if loop.orelse or not all(_depends(part, known, numbers) for part in parts):
+        return False
+    for statement in loop.body:
+        if not _is_constant(statement, own, numbers):
+            return False
+        own |= _targets(statement)
+    return True
+
+
+def _appends(node: ast.expr, known: set[str], numbers: set[str]) -> bool:
+    """``rows.append(value)`` of a name that the run bound."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    owner = node.func.value
+    is_own = isinstance(owner, ast.Name) and owner.id in known
+    is_adding = is_own and node.func.attr in ("append", "extend")
+    return is_adding and all(_depends(value, known, numbers) for value in node.args)
+
+
+def _keys(run: Sequence[ast.stmt], numbers: set[str]) -> list[str]:
+    """The sizes and numbers, of the object and of arguments, that statements read."""
+    bound = set().union(*map(_targets, run))
+    found = {
+        ast.unparse(node): {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        for node in _outside_factories(run)
+        if _is_size_of(node) or (_is_own(node) and node.attr in numbers)  # type: ignore[attr-defined]
+    }
+    return sorted(text for text, names in found.items() if not names & bound)
+
+
+def _outside_factories(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Nodes and what they contain, but the arguments of factories: the recorded calls
+    show whether these change.
+    """
+    for node in nodes:
+        if not _is_factory(node):
+            yield node
+            yield from _outside_factories(list(ast.iter_child_nodes(node)))
+
+
+def _is_size_of(node: ast.AST) -> bool:
+    """``x.shape[1]``, ``x.size(1)``, ``len(x)`` of a name."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        owner, place = getattr(node.value, "value", None), node.slice
+        is_size = node.value.attr == "shape"
+    elif isinstance(node, ast.Call) and len(node.args) == 1:
+        if ast.unparse(node.func) == "len":
+            return isinstance(node.args[0], ast.Name)
+        owner, place = getattr(node.func, "value", None), node.args[0]
+        is_size = getattr(node.func, "attr", "") == "size"
+    else:
+        return False
+    return is_size and isinstance(owner, ast.Name) and ast.unparse(place).isdigit()
+
+
+def _is_own(node: ast.AST) -> bool:
+    """Whether a node is an attribute of ``self``."""
+    return isinstance(node, ast.Attribute) and (
+        isinstance(node.value, ast.Name) and node.value.id == "self"
+    )
+
+
 def _depends(node: ast.AST, known: set[str], numbers: set[str]) -> bool:
-    """Whether an expression depends only on numbers and ``known`` names."""
+    """Whether an expression depends only on numbers, sizes and ``known`` names."""
+    if _is_size_of(node):
+        return True
     if isinstance(node, ast.Call):
         return _call_depends(node, known, numbers)
     if isinstance(node, ast.Name):
         return node.id in known
     if isinstance(node, ast.Attribute):
-        is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        if is_own and node.attr in numbers:
+        if _is_own(node) and node.attr in numbers:
             return True
-        is_module = ast.unparse(node).startswith(("torch.", "math."))
+        is_module = ast.unparse(node).startswith(_PURE)
         return is_module or _depends(node.value, known, numbers)
     if isinstance(node, ast.Lambda | ast.Await | ast.NamedExpr | ast.JoinedStr):
         return False
+    for part in getattr(node, "generators", ()):
+        known = known | _bound(part.target)
     return all(_depends(inner, known, numbers) for inner in ast.iter_child_nodes(node))
 
 
@@ -160,8 +247,8 @@ def _call_depends(node: ast.Call, known: set[str], numbers: set[str]) -> bool:
         ]
     if not all(_depends(argument, known, numbers) for argument in arguments):
         return False
-    if isinstance(node.func, ast.Name) or name.startswith(("torch.", "math.")):
-        return name.startswith(("torch.", "math.")) or name in ("float", "int")
+    if isinstance(node.func, ast.Name) or name.startswith(_PURE):
+        return name.startswith(_PURE) or name in _BUILTINS
     return isinstance(node.func, ast.Attribute) and _depends(
         node.func.value, known, numbers
     )
@@ -186,6 +273,7 @@ def _finding(
     outer: ast.stmt,
     function: _Function,
     run: Sequence[ast.stmt],
+    numbers: set[str],
     fixed: set[str],
 ) -> Finding | None:
     first, last = run[0].lineno, run[-1].end_lineno or run[-1].lineno
@@ -194,27 +282,52 @@ def _finding(
         for (name, number), entry in facts.lines.items()
         if name == file and first <= number <= last
     ]
-    share = facts.share_of(sum(entry.total for entry in own))
+    span = ast.Pass(lineno=first, end_lineno=last)
+    share = facts.share_within(file, span)
     items = [item for entry in own for item in entry.items]
     counts = [item.calls for item in items]
-    if share < _SHARE or not counts or min(counts) < _CALLS:
+    python = _sampled(facts, file, span)
+    calls = min(counts, default=len(python))
+    if share < _SHARE or calls < _CALLS:
         return None
     if _is_written_later(function, run):
         return None
     if len(counts) > sum(1 for s in run for n in ast.walk(s) if _counts(n)):
         return None  # a line's calls have different arguments
-    line = max(own, key=lambda entry: entry.total).line.number
+    line = (
+        max(own, key=lambda entry: entry.total).line.number
+        if counts
+        else mode(line for lines in python for line in lines)
+    )
+    keys = _keys(run, numbers)
     return Finding.at(
         file,
         line,
         kind="waste",
         evidence=f"{share:.0%} of the time: {function.name} recomputes the same "
-        f"values from what stays the same {min(counts)} times",
+        f"values from what stays the same {calls} times",
         fix="compute them once: a buffer of the module, a cache",
         share=share,
-        patch=_patch(file, outer, function, run, fixed),
+        patch=_patch(file, outer, function, run, fixed, keys),
         keeps_output=True,
     )
+
+
+def _sampled(facts: Facts, file: str, span: ast.stmt) -> list[list[int]]:
+    """Of each gap between calls with samples of Python's time in some lines of a
+    function, these lines.
+    """
+    last = span.end_lineno or span.lineno
+    gaps = (
+        [
+            n
+            for stack in stacks
+            for f, n in stack
+            if f == file and span.lineno <= n <= last
+        ]
+        for stacks in facts.sampled.values()
+    )
+    return [lines for lines in gaps if lines]
 
 
 def _is_written_later(function: _Function, run: Sequence[ast.stmt]) -> bool:
@@ -226,7 +339,7 @@ def _is_written_later(function: _Function, run: Sequence[ast.stmt]) -> bool:
         is_item = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
         is_method = (
             isinstance(node, ast.Attribute)
-            and node.attr.endswith("_")
+            and (node.attr in ADDING or node.attr.endswith("_"))
             and not node.attr.endswith("__")
         )
         is_update = isinstance(node, ast.AugAssign)
@@ -251,8 +364,11 @@ def _patch(
     function: _Function,
     run: Sequence[ast.stmt],
     fixed: set[str],
+    keys: Sequence[str],
 ) -> Patch | None:
-    """The run inside of ``if not cache:``, with the names that are read later."""
+    """The run inside of ``if key not in cache:``, with the names that are read later;
+    ``keys``: the sizes and numbers that it depends on.
+    """
     last = run[-1].end_lineno or run[-1].lineno
     names = sorted(set().union(*map(_targets, run)))
     later = [n for n in ast.walk(function) if getattr(n, "lineno", 0) > last]
@@ -263,11 +379,13 @@ def _patch(
     cache = f"_kept_{function.name.strip('_')}_{run[0].lineno}"
     indent = indent_of(file, run[0].lineno)
     block = [text_of(file, number) for number in range(run[0].lineno, last + 1)]
+    values = ", ".join(f"{n}={n}" for n in wanted)
+    key = f"({', '.join(keys)})" if len(keys) > 1 else (*keys, "0")[0]
     lines = (
-        f"{indent}if not {cache}:",
+        f"{indent}if {key} not in {cache}:",
         *(f"    {line}" if line.strip() else line for line in block),
-        f"{indent}    {cache}.update({', '.join(f'{n}={n}' for n in wanted)})",
-        *(f'{indent}{name} = {cache}["{name}"]' for name in wanted),
+        f"{indent}    {cache}[{key}] = dict({values})",
+        *(f'{indent}{name} = {cache}[{key}]["{name}"]' for name in wanted),
     )
     attributes = [n for s in run for n in ast.walk(s) if isinstance(n, ast.Attribute)]
     if any(node.attr in fixed for node in attributes):  # of each object its own

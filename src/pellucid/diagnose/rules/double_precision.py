@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+from collections import defaultdict
 from collections.abc import Collection
 
-from pellucid.diagnose.edits import text_of, tree_of
+from pellucid.diagnose.edits import tree_of
 from pellucid.diagnose.findings import Finding, Patch
 from pellucid.diagnose.verdict import Facts
 
@@ -51,27 +52,27 @@ def _patch(file: str, integers: Collection[str]) -> Patch | None:
     """Everything that a file makes float64 or takes from NumPy, in float32, except what
     is bound to names of ``integers``.
     """
-    edits: dict[int, str] = {}
-    for number, text in enumerate(linecache.getlines(file), 1):
-        new = re.sub(r"\.double\(\)", ".float()", text.rstrip("\n"))
-        new = re.sub(r"\btorch\.(float64|double)\b", "torch.float32", new)
-        if new != text.rstrip("\n"):
-            edits[number] = new
     tree = tree_of(file)
     excluded = {
         id(node.value)
         for node in (ast.walk(tree) if tree else ())
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in integers
     }
+    ends: dict[int, list[int]] = defaultdict(list)  # of calls, by line
     for node in ast.walk(tree) if tree else ():
-        if id(node) in excluded:
-            continue
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if is_call and _is_from_numpy(node):  # type: ignore[arg-type]
-            number, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
-            text = text_of(file, number)
-            if number not in edits and not text[end:].startswith("."):
-                edits[number] = f"{text[:end]}.float(){text[end:]}"
+        if is_call and id(node) not in excluded and _is_from_numpy(node):  # type: ignore[arg-type]
+            ends[node.end_lineno].append(node.end_col_offset)  # type: ignore[attr-defined]
+    edits: dict[int, str] = {}
+    for number, line in enumerate(linecache.getlines(file), 1):
+        new = text = line.rstrip("\n")
+        for end in sorted(ends[number], reverse=True):
+            if not text[end:].startswith("."):
+                new = f"{new[:end]}.float(){new[end:]}"
+        new = re.sub(r"\.double\(\)", ".float()", new)
+        new = re.sub(r"\btorch\.(float64|double)\b", "torch.float32", new)
+        if new != text:
+            edits[number] = new
     changes = tuple((number, number, (new,)) for number, new in sorted(edits.items()))
     return Patch(file, changes) if changes else None
 

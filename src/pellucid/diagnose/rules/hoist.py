@@ -94,11 +94,11 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
         return None
     called = _called_functions(file, statement)
     names |= {n.id for f in called for n in ast.walk(f) if isinstance(n, ast.Name)}
-    if _changed(loop, statement) & (names | {target.id}):
+    if changed_names(loop, statement) & (names | {target.id}):
         return None
     if _is_changing(statement, called) or not all(map(is_pure, called)):
         return None
-    if _trains(loop) or not _is_used(loop, target.id):
+    if trains(loop) or not _is_used(loop, target.id):
         return None
     last = statement.end_lineno or statement.lineno
     lines = [text_of(file, k).strip() for k in range(statement.lineno, last + 1)]
@@ -112,7 +112,7 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
     )
 
 
-def _changed(loop: ast.stmt, besides: ast.stmt) -> set[str]:
+def changed_names(loop: ast.stmt, besides: ast.stmt) -> set[str]:
     """Names that the loop binds, or whose object a method or item may change."""
     names = set()
     for node in ast.walk(loop):
@@ -192,7 +192,7 @@ def _is_used(loop: ast.stmt, name: str) -> bool:
     )
 
 
-def _trains(loop: ast.stmt) -> bool:
+def trains(loop: ast.stmt) -> bool:
     """Whether an optimizer changes tensors without their names in the loop."""
     attributes = (n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute))
     return "step" in attributes

@@ -1,5 +1,5 @@
 """Dense products with a matrix of which almost all elements are zero: an adjacency or
-incidence matrix, one-hot rows.
+incidence matrix, one-hot rows, which select rows of the other.
 
 The recording shows large products; the values run says how many elements are not zero.
 """
@@ -19,6 +19,8 @@ from pellucid.profiler._timeline.facts import TensorFacts
 _SHARE, _CALLS, _LARGE = 0.1, 3, 1 << 16
 _NONZERO = 0.02  # of a matrix that is worth storing as a sparse one
 _PRODUCTS = ("matmul", "mm", "addmm", "linear")
+_LOOKED_UP = "look the rows up by their indices: F.embedding, nn.Embedding, table[ids]"
+_SPARSE = "store {} sparse (to_sparse_csr()), or its places alone: index_add_, indexing"
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -70,9 +72,10 @@ def answer(
         if len(sides) != 1:
             continue
         rows, columns, width = map(int, question.evidence.split())
-        is_linear = ast.unparse(place.node).partition("(")[0].endswith("linear")
+        is_linear = not _is_matmul(place.node)
         shapes = (rows, columns), (width, columns) if is_linear else (columns, width)
         shape = shapes[sides[0]]
+        is_one_hot = known["one_hot"][known["nonzero"].index(least)] and not sides[0]
         findings.append(
             Finding.at(
                 place.file,
@@ -80,14 +83,21 @@ def answer(
                 kind="waste",
                 evidence=f"{question.share:.0%} of the time multiplies {name}, "
                 f"{shape[0]}x{shape[1]}, of which {least:.2%} is not zero",
-                fix=f"store {name} sparse (to_sparse_csr()), or its places alone: "
-                "index_add_, indexing",
+                fix=_LOOKED_UP if is_one_hot else _SPARSE.format(name),
                 share=question.share,
-                replay=_replay(shapes, sides[0], is_linear, least),
+                replay=_lookup(shapes, is_linear)
+                if is_one_hot
+                else _replay(shapes, sides[0], is_linear, least),
                 is_certain=True,
             )
         )
     return findings
+
+
+def _is_matmul(node: ast.expr) -> bool:
+    """Whether a product's second operand has the columns of its result."""
+    name = ast.unparse(node).partition("(")[0].rpartition(".")[2]
+    return isinstance(node, ast.BinOp) or name in _PRODUCTS[:-1]
 
 
 def _operands(node: ast.AST) -> list[set[str]]:
@@ -103,10 +113,25 @@ def _operands(node: ast.AST) -> list[set[str]]:
         given = [node.func.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
         if name in _PRODUCTS:
             operands = given[1:3] if name == "addmm" else given[:2]
+        elif len(node.args) == 1 and not node.keywords:
+            operands = node.args  # of a module, whose weight is the other operand
     return [
         {ast.unparse(n) for n in ast.walk(operand) if isinstance(n, ast.expr)}
         for operand in operands
     ]
+
+
+def _lookup(shapes: Any, is_linear: bool) -> Replay:
+    """The product of one-hot rows with a table, and its rows by their indices."""
+    (rows, columns), table = shapes
+    setup = (
+        f"ids = torch.randint({columns}, ({rows},))\n"
+        f"hot = F.one_hot(ids, {columns}).float()\n"
+        f"table = torch.randn({table[0]}, {table[1]})"
+    )
+    if is_linear:
+        return Replay(setup, "F.linear(hot, table)", "table.t()[ids]")
+    return Replay(setup, "hot @ table", "table[ids]")
 
 
 def _replay(shapes: Any, side: int, is_linear: bool, nonzero: float) -> Replay:

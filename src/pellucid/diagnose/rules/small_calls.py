@@ -6,21 +6,25 @@ import ast
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
-from pellucid.diagnose.rules import parameter_loops
+from pellucid.diagnose.rules import parameter_loops, scalars
 from pellucid.diagnose.verdict import Facts
+from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
 
 _MANY = 300  # calls in a loop
+_ROUNDS = 4  # of a run of the loop, from which a batch dimension is worth it
 _SHARE, _OVERHEAD = 0.1, 0.5
 _SHORT = 8e-6  # seconds a call, on average, that a batch would share
 _LOOPS = (
     ast.For | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 )
 # What trains or formats is a loop of another kind, however short its calls.
-_DRIVERS = ("backward", "step", "zero_grad")
+_DRIVERS = ("backward", "grad", "step", "zero_grad")
 _OTHERS = (
     "torch.save",
     "torch.load",
@@ -32,7 +36,8 @@ _OTHERS = (
 def find(facts: Facts) -> list[Finding]:
     """Innermost loops whose iterations do not depend on each other."""
     others = {place for name in _OTHERS for place in facts.ranges(name)}
-    updating = {(one.file, one.line) for one in parameter_loops.find(facts)}
+    known = [*parameter_loops.find(facts), *scalars.find(facts)]
+    named = {(one.file, one.line) for one in known}
     findings = []
     for file in facts.files:
         tree = tree_of(file)
@@ -49,7 +54,9 @@ def find(facts: Facts) -> list[Finding]:
         large = [
             (loop, c)
             for loop, c in found
-            if _is_large(facts, c) and not facts.stacks.passes(file, loop, updating)
+            if _is_large(facts, c)
+            and not facts.stacks.passes(file, loop, named)
+            and facts.share_of(_repeated(facts, c)) >= _SHARE
         ]
         for loop, chains in large:
             inner = [(other, c) for other, c in large if other is not loop]
@@ -76,6 +83,31 @@ def _is_large(facts: Facts, chains: Sequence[int]) -> bool:
     is_short = own < _SHORT * inside.calls
     is_small = is_short or inside.part("overhead", "python", "data") >= _OVERHEAD
     return is_small and inside.calls >= _MANY and facts.share_of(inside.total) >= _SHARE
+
+
+def _repeated(facts: Facts, chains: Sequence[int]) -> float:
+    """Seconds of a loop's lines, without the calls that a run of it makes once or a few
+    times, and Python's time before them: these are not the loop's. A run ends where the
+    program calls anything else.
+    """
+    columns, pieces = facts.log.columns, facts.pieces
+    calls, is_call = columns.rows_of(Kind.CALL), columns.kind == Kind.CALL
+    calls = calls[columns.nearest(columns.parent[calls], is_call) < 0]
+    own_lines = facts.stacks.chains[list(chains)]
+    inside = np.isin(columns.line[calls], own_lines)
+    runs = int(inside[:1].sum() + np.count_nonzero(inside[1:] & ~inside[:-1]))
+    own = calls[inside]
+    pairs = np.stack([columns.line[own], columns.name[own]])
+    _, places, counts = np.unique(
+        pairs, axis=1, return_inverse=True, return_counts=True
+    )
+    is_other = np.zeros(len(columns), bool)
+    is_other[own[counts[places.reshape(-1)] < _ROUNDS * runs]] = True
+    is_other |= columns.kind == Kind.PREPARE
+    rows = pieces.rows
+    is_own = np.isin(columns.line[rows], own_lines) & (rows >= 0)
+    is_own &= columns.nearest(rows, is_other) < 0
+    return float(pieces.nanoseconds[is_own].sum()) / 1e9
 
 
 def _lines(file: str, loop: ast.AST) -> set[tuple[str, int]]:
@@ -134,6 +166,20 @@ def _heaviest(facts: Facts, file: str, loop: ast.AST, chains: Sequence[int]) -> 
 def _fix(loop: ast.AST) -> str:
     if accumulates_items(loop):
         return "add all items at once: index_add_, bincount, scatter_reduce"
-    if isinstance(loop, ast.ListComp) and isinstance(loop.elt, ast.Subscript):
+    if _gathers(loop):
         return "keep all items in one tensor, and index it with a tensor of places"
     return "compute whole tensors at once: a batch dimension instead of the loop"
+
+
+def _gathers(loop: ast.AST) -> bool:
+    """Whether a loop only collects items."""
+    if isinstance(loop, ast.ListComp):
+        return isinstance(loop.elt, ast.Subscript)
+    calls = [s.value for s in getattr(loop, "body", ()) if isinstance(s, ast.Expr)]
+    given = [c.args for c in calls if isinstance(c, ast.Call) and _adds(c)]
+    is_all = len(given) == len(getattr(loop, "body", (None,)))
+    return is_all and all(isinstance(a, ast.Subscript) for args in given for a in args)
+
+
+def _adds(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "append"

@@ -1,0 +1,98 @@
+"""Tables that loops of Python's build, and loaders with workers, as rules see them."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from pellucid.diagnose.rules import cached_samples, constants, loader
+
+TABLE = """
+import math
+made = []
+class Positions:
+    def __init__(self, width):
+        self.width = width
+    def forward(self, x):
+        table = []
+        for place in range(len(x)):
+            row = []
+            for k in range(0, self.width, 2):
+                row.append(math.sin(place / 10 ** k))
+            table.append(row)
+        made.append(table)
+        return table
+"""
+LOADERS = """
+test = DataLoader(held_out, 8)
+loader = DataLoader(data, batch_size=8{options})
+for epoch in range(9):
+    for batch in loader:
+        step(batch)
+"""
+
+
+@pytest.fixture
+def facts_of(tmp_path):
+    """What rules read of a program that spends its time at some lines."""
+
+    def facts(text, **others):
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        known = {"files": [str(path)], "lines": {}, "shares": {}, **others}
+        return str(path), SimpleNamespace(**known)
+
+    return facts
+
+
+def test_a_table_that_a_loop_builds_is_kept_for_each_size(facts_of):
+    path, facts = facts_of(TABLE)
+    line = 1 + TABLE.split("\n").index(
+        "                row.append(math.sin(place / 10 ** k))"
+    )
+    facts.sampled = {row: [((path, line),)] for row in range(6)}
+    facts.share_within = lambda file, node: 0.3
+    (finding,) = constants.find(facts)
+    assert finding.line == line and "6 times" in finding.evidence
+    scope = {}
+    exec(finding.patch.apply(TABLE), scope)
+    first, second = scope["Positions"](4), scope["Positions"](8)
+    tables = [
+        p.forward([0] * n) for p, n in [(first, 3), (first, 3), (second, 3), (first, 5)]
+    ]
+    assert tables[0] is tables[1] and [len(t) for t in tables] == [3, 3, 3, 5]
+    assert [len(t[0]) for t in tables] == [2, 2, 4, 2]
+
+
+def test_a_table_that_reads_its_argument_is_no_constant(facts_of):
+    path, facts = facts_of(TABLE.replace("sin(place", "sin(x[place]"))
+    facts.sampled = {row: [((path, 12),)] for row in range(6)}
+    facts.share_within = lambda file, node: 0.3
+    assert constants.find(facts) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "added"),
+    [
+        (", num_workers=2", ["num_workers=0", "persistent_workers=True"]),
+        (", num_workers=4, persistent_workers=True", ["num_workers=0"]),
+        (", num_workers=0", ["num_workers=2"]),
+        ("", ["num_workers=2"]),
+    ],
+)
+def test_settings_of_the_loader_that_takes_the_time_are_tried(facts_of, options, added):
+    text = LOADERS.format(options=options)
+    path, facts = facts_of(text, data_share=0.8, sampled_in_loader=[])
+    facts.ranges = lambda name: {(path, 5): (2.0, 9), (path, 2): (0.1, 1)}
+    facts.matching = lambda pattern: [(path, 3, text.split("\n")[2])]
+    findings = loader.find(facts)
+    assert [f.line for f in findings] == [3] * len(added)
+    for finding, setting in zip(findings, added, strict=True):
+        patched = finding.patch.apply(text)
+        assert (
+            setting in patched
+            and setting.partition("=")[0] not in patched.split("\n")[1]
+        )
+        compile(patched, path, "exec")
+    has_workers = "workers=2" in options or "workers=4" in options
+    assert loader.has_workers(facts) is has_workers
+    assert not has_workers or cached_samples.find(facts) == []
