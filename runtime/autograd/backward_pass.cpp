@@ -113,13 +113,15 @@ void BackwardPass::add_late_roots(std::span<const Edge> edges) {
   }
 }
 
-void BackwardPass::discover() {
+void BackwardPass::discover(std::span<const Edge> inputs) {
+  if (!inputs.empty())
+    least_depth_ = std::ranges::min(inputs, {}, [](const Edge& e) { return e.node->depth; }).node->depth;
   bool meets_recorded = false;
   for (size_t i = 0; i < reached_.size(); ++i) {
     Node& node = *reached_[i]->node;
     meets_recorded |= node.was_recorded;
     for (const Edge& edge : edges_of(node))
-      if (edge.node) ++enlist(*edge.node).dependencies;
+      if (leads_on(edge)) ++enlist(*edge.node).dependencies;
   }
   meets_recorded_ = meets_recorded;
 }
@@ -134,13 +136,14 @@ void BackwardPass::restrict_to(std::span<const Edge> inputs) {
     if (!task->dependencies) order.push_back(task);
   }
   const auto pass_edge = [&](const Edge& edge) {
-    if (!edge.node) return;
     NodeTask& target = task_of(*edge.node);
     const auto [entry, fresh] = remaining.try_emplace(&target, target.dependencies);
     if (--entry->second == 0) order.push_back(&target);
   };
   std::ranges::for_each(late_edges_, pass_edge);
-  for (size_t i = 0; i < order.size(); ++i) std::ranges::for_each(edges_of(*order[i]->node), pass_edge);
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const Edge& edge : edges_of(*order[i]->node))
+      if (leads_on(edge)) pass_edge(edge);
   if (!options_.accumulate) captured_.resize(inputs.size());
   for (size_t position = 0; position < inputs.size(); ++position) {
     Node& node = *inputs[position].node;
@@ -156,7 +159,7 @@ void BackwardPass::restrict_to(std::span<const Edge> inputs) {
   }
   for (size_t i = order.size(); i-- > 0;)
     for (const Edge& edge : edges_of(*order[i]->node)) {
-      if (!edge.node) continue;
+      if (!leads_on(edge)) continue;
       const NodeTask& target = task_of(*edge.node);
       if (target.needed || target.first_capture >= 0) order[i]->needed = true;
     }
@@ -283,7 +286,7 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
   Node& node = *task.node;
   for (uint32_t i = 0; i < node.num_edges; ++i) {
     const Edge edge = node.edges[i];
-    if (!edge.node) continue;
+    if (!leads_on(edge)) continue;
     NodeTask& target = task_of(*edge.node);
     if (target.needed || target.first_capture >= 0) [[likely]] {
       if (Tensor& grad = grads_out[i]) {

@@ -34,7 +34,7 @@ class BackwardPass {
   // In this order: roots, discovery, an optional restriction, the run, callbacks.
   void add_root(Edge edge, Tensor grad);
   void add_late_roots(std::span<const Edge> edges);
-  void discover();
+  void discover(std::span<const Edge> inputs);
   void restrict_to(std::span<const Edge> inputs);
   void run();
   void call_back();
@@ -53,6 +53,9 @@ class BackwardPass {
     int32_t next;     // further captures of the same task, or -1
   };
 
+  // Whether the edge may lead to an input: nodes that are less deep than all inputs do not belong to the pass, so that
+  // gradients of steps of a long graph take time in proportion to the steps.
+  bool leads_on(const Edge& edge) const { return edge.node && edge.node->depth >= least_depth_; }
   NodeTask& task_of(Node& node);
   NodeTask& enlist(Node& node);
   bool is_short();
@@ -69,6 +72,7 @@ class BackwardPass {
   uint64_t last_end_ = 0;  // when the last recorded node ended, in ticks
   BackwardPass* const outer_;
   bool restricted_ = false;
+  uint32_t least_depth_ = 0;             // of the inputs that the pass is restricted to
   bool meets_recorded_ = false;          // a compiled callable recorded some of the ops
   InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in discovery order
   InlineVector<Node*, 8> roots_;         // one reference each, which keeps the whole graph alive

@@ -1,5 +1,6 @@
 #include "autograd/copy_slices.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "autograd/gradient_ops.h"
@@ -44,16 +45,15 @@ struct CopySlices final : Node {
         own_info(base.info()) {
     kind = NodeKind::Function;
     sequence = ++thread_state.sequence;
-    num_edges = writer->num_edges;
-    edges = own_edges.data();
     infos = &own_info;
     task.node = this;
     task.gradients = &gradient;
     const Edge to_base = retained_edge(base_tensor);  // first: nothing may fail once the edges have moved
     // Take over the writer's edges, but redirect the one to the view's old content to the base.
-    for (uint32_t i = 0; i < num_edges; ++i) std::swap(edges[i], writer->edges[i]);
-    std::swap(edges[self], writer->edges[self]);
-    edges[self] = to_base;
+    std::ranges::swap_ranges(own_edges, edges_of(*writer));
+    std::swap(own_edges[self], writer->edges[self]);
+    own_edges[self] = to_base;
+    set_edges(*this, own_edges);
   }
 
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;

@@ -78,7 +78,7 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
   }
   if (options.late) pass.add_late_roots(late_edges.span());
   SetGradMode mode(options.create_graph);
-  pass.discover();
+  pass.discover(input_edges.span());
   if (!inputs.empty()) pass.restrict_to(input_edges.span());
   pass.run();
   pass.call_back();

@@ -5,6 +5,7 @@
 // nodes of ops in autograd/op_node.h.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <span>
 #include <string>
@@ -60,6 +61,7 @@ struct Node {
   uint16_t size_class = 0;        // of the node's own block
   uint32_t num_edges = 0;
   uint32_t num_inputs = 1;        // outputs of the forward op
+  uint32_t depth = 0;             // more than that of every node that an edge leads to
   uint64_t sequence = 0;          // higher runs earlier
   Edge* edges = nullptr;          // num_edges of them, in the node's own block
   GradientInfo* infos = nullptr;  // num_inputs of them, in the node's own block
@@ -95,6 +97,17 @@ void destroy(Node* node);
 NodeExtras& extras_of(Node& node);  // makes them if absent
 
 inline std::span<Edge> edges_of(Node& node) { return {node.edges, node.num_edges}; }
+
+// To be called for each edge of a new node.
+inline void deepen(Node& node, const Edge& edge) {
+  if (edge.node) node.depth = std::max(node.depth, edge.node->depth + 1);
+}
+// Of nodes that hold their edges outside of their block: those that it has, and new ones.
+inline void set_edges(Node& node, std::span<Edge> edges) {
+  for (const Edge& edge : edges.subspan(node.num_edges)) deepen(node, edge);
+  node.edges = edges.data();
+  node.num_edges = static_cast<uint32_t>(edges.size());
+}
 
 // A leaf's accumulator lives as long as its leaf; every other node has a count of its own.
 TensorImpl& leaf_of(const Node& accumulator);

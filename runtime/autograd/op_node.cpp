@@ -205,7 +205,7 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
   OpNode* node = make_block(std::move(facts), cursor);
   Ref<OpNode> owner = Ref<OpNode>::adopt(node);
   for_each_input(call, [&](TensorImpl* tensor) {
-    new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{});
+    deepen(*node, *new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{}));
     ++node->num_edges;
   });
   save_arguments(*node, call, cursor);
@@ -236,6 +236,7 @@ Ref<OpNode> copy_of_spent(const OpNode& node) {
     new (&copy->edges[copy->num_edges++]) Edge(edge);
   }
   std::copy_n(node.saved, node.plan().arguments.size(), copy->saved);
+  copy->depth = node.depth;
   copy->released = node.released;
   return Ref<OpNode>::adopt(copy);
 }

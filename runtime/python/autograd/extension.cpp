@@ -58,8 +58,7 @@ struct ExtensionNode final : Node {
 
   void add_input(TensorImpl* input) {
     own_edges.push_back(input ? retained_edge(*input) : Edge{});
-    edges = own_edges.data();
-    num_edges = static_cast<uint32_t>(own_edges.size());
+    set_edges(*this, own_edges);
   }
 
   void add_outputs(std::span<TensorHandle*> outputs) {

@@ -37,8 +37,7 @@ FunctionNode::FunctionNode(PyObject* owner) : context(new_reference(owner)) {
 void FunctionNode::add_argument(PyObject* argument) {
   is_tensor.push_back(python::is_tensor(argument));
   if (is_tensor.back()) own_edges.push_back(retained_edge(*tensor_of(argument)));
-  edges = own_edges.data();
-  num_edges = static_cast<uint32_t>(own_edges.size());
+  set_edges(*this, own_edges);
 }
 
 void FunctionNode::add_output(const TensorImpl* tensor, bool marked) {
