@@ -36,8 +36,7 @@ from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const, make
 from pellucid_compiler.ir.traversal import walk, without_checks, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
-_ARITHMETIC = 3  # the highest cost of an op that is one instruction: a division's
-_INTERLEAVED = 256  # at most this cost of a body is emitted twice
+_INTERLEAVED = 256  # up to this cost, an iteration of a long body handles two vectors
 _FEW_OPERANDS = 2  # at most so many are copied through tiles, to limit code size
 _FREE = ("load", "const", "sym")
 
@@ -61,13 +60,11 @@ def unroll_of(values: list[Expr]) -> int:
 
 
 def _interleaves(values: list[Expr]) -> bool:
-    """Whether the ops of two vectors alternate: in long bodies of arithmetic, whose ops
-    mostly wait for the one before. Processors overlap vectors on their own only within
-    some tens of instructions. Elementary functions contain enough independent ones.
+    """Whether the ops of two vectors alternate: in long bodies, whose ops mostly wait
+    for the one before. Processors overlap vectors on their own only within some tens of
+    instructions.
     """
-    if not _MEDIUM < _cost_of(values) <= _INTERLEAVED:
-        return False
-    return max(map(_cost, walk(*values))) <= _ARITHMETIC
+    return _MEDIUM < _cost_of(values) <= _INTERLEAVED
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
@@ -191,7 +188,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         dense = Run(entry, starts, body.lanes)
         _row(body, dense.load, dense.store, inner, in_parts=True)
 
-    copies_vectors = body.unroll == 1 and len(starts) <= _FEW_OPERANDS
+    copies_vectors = body.is_long and len(starts) <= _FEW_OPERANDS
     gathers = all(memory_type(d).element_bits in (32, 64) for d in entry.dtypes)
 
     def otherwise(streams: Streams) -> None:
