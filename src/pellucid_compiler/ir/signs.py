@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Final
 
 from pellucid_compiler.ir.dtypes import is_real_float
-from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, cast, make
-from pellucid_compiler.ir.traversal import bottom_up, rebuild, walk, without_partials
+from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, cast, make, rebuild
+from pellucid_compiler.ir.traversal import bottom_up, walk, without_partials
 
 _SEES_SIGNS: Final = ("copysign", "bitcast")
 

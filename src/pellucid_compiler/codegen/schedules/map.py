@@ -296,10 +296,10 @@ def _row(
             store(k, result, index, part, left)
 
     def whole(index: Value, _: list[Value]) -> None:
-        loads = [
-            lambda k, part=part: load(k, index, part, None)
-            for part in range(body.unroll)
-        ]
+        def load_part(part: int) -> Callable[[int], Value]:
+            return lambda k: load(k, index, part, None)
+
+        loads = [load_part(part) for part in range(body.unroll)]
         for part, results in enumerate(body.vectors(loads)):
             store_all(results, index, part, None)
 
