@@ -167,3 +167,21 @@ def test_running_statistics_stay_out_of_the_group_of_their_norm():
             assert torch.equal(state, other) and state._version == other._version
     groups = [g.ops for g in torch.explain(compiled).groups]
     assert ("pellucid::_batch_norm_with_batch", "aten::relu") in groups
+
+
+def test_the_gradient_of_a_norm_of_channels_joins_that_of_its_activation():
+    """Whether it is faster depends on the machine; the sums are in the norm's order."""
+    x, weight = (torch.randn(16, 32, 24, 24) for _ in range(2))
+    norm = torch.nn.BatchNorm2d(32, track_running_stats=False)
+
+    def gradient():
+        leaf = x.detach().requires_grad_()
+        (F.relu(norm(leaf)) * weight).sum().backward()
+        return leaf.grad
+
+    found = {
+        any("relu_vjp" in op for op in ops): state
+        for ops, state in fused_groups(gradient)
+        if any("batch_norm_with_batch_vjp" in op for op in ops)
+    }
+    assert "differ" not in found[True]

@@ -10,7 +10,7 @@ import pytest
 
 from pellucid_compiler.codegen.elementary import FUNCTIONS
 from pellucid_compiler.codegen.kernel import Kernel, Map
-from pellucid_compiler.ir.expr import cast, load, make
+from pellucid_compiler.ir.expr import SCALAR_OPS, cast, load, make
 from tests.compiler.accuracy import computed, samples, worst
 from tests.compiler.support import RUNNABLE, run_map
 
@@ -201,3 +201,20 @@ def test_remainders_are_exact_over_the_whole_range(dtype):
     a, b = a[b != 0], b[b != 0]
     assert np.array_equal(computed("fmod", a, b), np.fmod(a, b))
     assert np.array_equal(computed("mod", a, b), np.mod(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [op.name for op in SCALAR_OPS.values() if op.is_odd])
+def test_odd_functions_have_mirrored_bits(name, dtype):
+    words = dtype.replace("float", "uint")
+    random = np.random.default_rng(3)
+    most = np.iinfo(words).max
+    drawn = random.integers(0, most, 2000, dtype=words, endpoint=True).view(dtype)
+    moderate = np.array([*random.standard_normal(2000), 0, 1, np.inf]).astype(dtype)
+    x = np.concatenate([drawn[~np.isnan(drawn)], moderate])
+    kernel = Kernel(Map((make(name, load(0, (), dtype)),)), (dtype,), (dtype,))
+    ((y,),), ((mirrored,),) = run_map(kernel, x), run_map(kernel, -x)
+    is_nan = np.isnan(y)
+    assert np.array_equal(is_nan, np.isnan(mirrored))
+    same = (-y).view(words) == mirrored.view(words)
+    assert np.all(same | is_nan)

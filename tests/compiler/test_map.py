@@ -275,3 +275,35 @@ def test_equal_kernels_have_equal_names():
         "map (f32) () -> (f32)\n%0 = load f32 0\n%1 = exp f32 %0\n"
         "%2 = const f32 0x1.0000000000000p+0\n%3 = add f32 %1 %2\nreturn %3\n"
     )
+
+
+def _oscillator(steps, x, v):
+    """A chain of dependent arithmetic, of elements or of arrays."""
+    for _ in range(steps):
+        x, v = x + v * 0.125, v - (x * x * x - x) * 0.25
+    return x, v
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("steps", [1, 3, 5])
+def test_long_arithmetic_at_every_length_and_layout(steps, target):
+    values = _oscillator(steps, load(0, (), "float32"), load(1, (), "float32"))
+    kernel = Kernel(Map(values), ("float32",) * 2, ("float32",) * 2)
+    for length in (1, 7, 8, 15, 16, 17, 33, 100):
+        for step in (1, 2, -1):
+            inputs = [random_array("float32", (2, 2 * length), k) for k in range(2)]
+            inputs = [a[:, ::step][:, :length] for a in inputs]
+            found = run_map(kernel, *inputs, target=target)
+            for a, b in zip(found, _oscillator(steps, *inputs), strict=True):
+                assert a.tobytes() == b.tobytes()
+
+
+def test_long_arithmetic_reports_failed_checks_of_both_vectors():
+    values = _oscillator(4, load(0, (), "float32"), load(1, (), "float32"))
+    guarded = checked(values[0], load(0, (), "float32") < 100.0, 5)
+    kernel = Kernel(Map((guarded, values[1])), ("float32",) * 2, ("float32",) * 2)
+    for place in (0, 9, 21, 39):
+        x = random_array("float32", (1, 40))
+        run_map(kernel, x, x)
+        x[0, place] = 200.0
+        run_map(kernel, x, x, returns=status(REQUIREMENT_FAILED, 5))

@@ -165,7 +165,8 @@ class ScalarOp(NamedTuple):
     ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its definition. ``slopes(*args,
     y)`` returns the partial derivative with respect to each operand as an Expr,
     ``None`` if there is no derivative, or ``FLAT`` if it is zero everywhere;
-    ``is_step`` says that it is ``FLAT`` for the only operand.
+    ``is_step`` says that it is ``FLAT`` for the only operand. ``is_odd``: the result
+    for ``-x`` is that for ``x`` with the other sign, in all bits (``signs.py``).
 
     ``cost`` is what one operation on floats costs in vector code, in additions; fusion,
     tables of indices and unrolling go by it. ``work`` is the class in which profiles
@@ -198,6 +199,7 @@ class ScalarOp(NamedTuple):
     value: Callable[..., Any] | None = None
     folds: str = "none"  # "all", "integers" or "literals": floats without a dtype
     is_step: bool = False
+    is_odd: bool = False
     integers: str | None = None
     numbers: str | None = None
     emitted: Callable[..., Any] | None = None

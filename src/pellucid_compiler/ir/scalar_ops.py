@@ -283,28 +283,32 @@ _declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
 
 # ------------------------------------------------------------------ circular, hyperboli
 
-_declare("sin", 1, "float", _numpy("sin"), lambda x, y: (make("cos", x),))
+_declare("sin", 1, "float", _numpy("sin"), lambda x, y: (make("cos", x),), is_odd=True)
 _declare("cos", 1, "float", _numpy("cos"), lambda x, y: (-make("sin", x),))
-_declare("tan", 1, "float", _numpy("tan"), lambda x, y: (1 + y * y,))
-_declare("asin", 1, "float", _numpy("arcsin"), lambda x, y: (_arc_slope(x),))
+_declare("tan", 1, "float", _numpy("tan"), lambda x, y: (1 + y * y,), is_odd=True)
+_declare("asin", 1, "float", _numpy("arcsin"), lambda x, y: (_arc_slope(x),),
+    is_odd=True)
 _declare("acos", 1, "float", _numpy("arccos"), lambda x, y: (-_arc_slope(x),))
-_declare("atan", 1, "float", _numpy("arctan"), lambda x, y: (1 / (x * x + 1),))
-_declare("sinh", 1, "float", _numpy("sinh"), lambda x, y: (make("cosh", x),))
+_declare("atan", 1, "float", _numpy("arctan"), lambda x, y: (1 / (x * x + 1),),
+    is_odd=True)
+_declare("sinh", 1, "float", _numpy("sinh"), lambda x, y: (make("cosh", x),),
+    is_odd=True)
 _declare("cosh", 1, "float", _numpy("cosh"), lambda x, y: (make("sinh", x),))
-_declare("tanh", 1, "float", _numpy("tanh"), lambda x, y: (1 - y * y,))
+_declare("tanh", 1, "float", _numpy("tanh"), lambda x, y: (1 - y * y,), is_odd=True)
 _declare("asinh", 1, "float", _numpy("arcsinh"), lambda x, y: (make("rsqrt", x * x +
-    1),))
+    1),), is_odd=True)
 _declare("acosh", 1, "float", _numpy("arccosh"), lambda x, y: (_acosh_slope(x),))
-_declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),))
+_declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),),
+    is_odd=True)
 
 # ------------------------------------------------------------------ error function, gam
 
 _declare("erf", 1, "float", special.elementwise(math.erf), lambda x, y:
-    (_TWO_OVER_SQRT_PI * make("exp", -x * x),))
+    (_TWO_OVER_SQRT_PI * make("exp", -x * x),), is_odd=True)
 _declare("erfc", 1, "float", special.elementwise(math.erfc), lambda x, y:
     (-_TWO_OVER_SQRT_PI * make("exp", -x * x),), cost=30)
 _declare("erfinv", 1, "float", special.elementwise(special.erfinv), lambda x, y:
-    (make("exp", y * y) / _TWO_OVER_SQRT_PI,), cost=30)
+    (make("exp", y * y) / _TWO_OVER_SQRT_PI,), cost=30, is_odd=True)
 _declare("lgamma", 1, "float", special.elementwise(special.lgamma), lambda x, y:
     (make("digamma", x),))
 _declare("digamma", 1, "float", special.elementwise(special.digamma), lambda x, y:

@@ -23,10 +23,15 @@ from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.options import Options
 from pellucid_compiler.declare.schema import Argument
 from pellucid_compiler.declare.tensor import Tensor, lift
-from pellucid_compiler.declare.tracing import ask, tracer, with_default_dtype
+from pellucid_compiler.declare.tracing import (
+    ask,
+    require,
+    tracer,
+    with_default_dtype,
+)
 from pellucid_compiler.ir.bounded import Bounded
 from pellucid_compiler.ir.elements import element_bodies
-from pellucid_compiler.ir.expr import Expr, cast
+from pellucid_compiler.ir.expr import Expr, cast, make
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.traversal import rewrite
 from pellucid_compiler.lower.registers import NumberSource
@@ -216,12 +221,18 @@ def _type_text(argument: Argument) -> str:
 
 
 def _bound_sizes(traced: GraphOp, inputs: Sequence[Tensor]) -> dict[str, Expr]:
-    """The sizes here of the names in its Graph and its arguments."""
+    """The sizes here of the names in its Graph and its arguments.
+
+    Sizes with one name there are required to be equal here: otherwise its loops would
+    not be known to be in bounds of all operands, and would be lowered differently.
+    """
     found: dict[str, Expr] = {}
     for value, tensor in zip(traced.graph.inputs, inputs, strict=True):
         for size, actual in zip(value.shape, tensor.shape, strict=True):
             if size.op == "sym":
-                found.setdefault(size.attr, actual)
+                known = found.setdefault(size.attr, actual)
+                message = "a group's operands of sizes {} and {} do not match"
+                require(make("eq", known, actual), message, known, actual)
     for place, tensor in zip(traced.places, inputs, strict=True):
         name = traced.schema.arguments[place.argument].name
         for dim, actual in enumerate(tensor.shape):

@@ -22,6 +22,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.elements import element_bodies, element_graph, element_of
 from pellucid_compiler.ir.expr import Expr, cast, const, sym
 from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.signs import with_late_signs
 from pellucid_compiler.ir.traversal import rewrite
 from pellucid_compiler.lower.registers import NumberSource
 from pellucid_compiler.lower.tile import tile_program
@@ -85,7 +86,7 @@ def group_of(description: bytes) -> Group:
         values += [rewrite(e, leaf) for e in element_bodies(member.graph)]
     count = max(inputs, default=-1) + 1
     dtypes = [inputs.get(k, "float32") for k in range(count)]
-    chosen = [values[k] for k in group.outputs]
+    chosen = with_late_signs([values[k] for k in group.outputs])
     return Group(element_graph("group", dtypes, chosen), tuple(numbers))
 
 

@@ -36,6 +36,7 @@ from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, const, make
 from pellucid_compiler.ir.traversal import walk, without_checks, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
+_INTERLEAVED = 256  # up to this cost, an iteration of a long body handles two vectors
 _FEW_OPERANDS = 2  # at most so many are copied through tiles, to limit code size
 _FREE = ("load", "const", "sym")
 
@@ -46,10 +47,24 @@ def _cost(e: Expr) -> int:
     return row.cost if row is not None else int(e.op not in _FREE)
 
 
+def _cost_of(values: list[Expr]) -> int:
+    return sum(map(_cost, walk(*values)))
+
+
 def unroll_of(values: list[Expr]) -> int:
-    """How many vectors an iteration handles: more, the cheaper the body."""
-    cost = sum(map(_cost, walk(*values)))
+    """How many vectors an iteration handles: more, the cheaper the body. Reductions
+    combine in this order.
+    """
+    cost = _cost_of(values)
     return 4 if cost <= _CHEAP else 2 if cost <= _MEDIUM else 1
+
+
+def _interleaves(values: list[Expr]) -> bool:
+    """Whether the ops of two vectors alternate: in long bodies, whose ops mostly wait
+    for the one before. Processors overlap vectors on their own only within some tens of
+    instructions.
+    """
+    return _MEDIUM < _cost_of(values) <= _INTERLEAVED
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
@@ -113,7 +128,10 @@ class _Body:
         self.values = computed_values(form)
         roots = [*self.values, *(condition for condition, _ in found)]
         self.lanes = lanes_of(entry.target, entry.kernel.outputs, roots)
-        self.unroll = unroll_of(roots)
+        self.is_long = _cost_of(roots) > _MEDIUM
+        interleaves = _interleaves(roots)
+        self.unroll = 2 if interleaves else unroll_of(roots)
+        self.interleaved = varying_nodes(*self.values) if interleaves else []
         self.uniform = entry.uniform()
         self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
         for root in roots:
@@ -124,16 +142,24 @@ class _Body:
         """One vector of each output, of which ``left`` lanes are active; ``load`` reads
         a vector of an input.
         """
-        return self._outputs(load, self.lanes, left)
+        return self._outputs(self._emitter(load, self.lanes), left)
+
+    def vectors(self, loads: list[Callable[[int], Value]]) -> list[list[Value]]:
+        """One whole vector of each output per function of ``loads``."""
+        emitters = [self._emitter(load, self.lanes) for load in loads]
+        for e in self.interleaved:
+            for emitter in emitters:
+                emitter.value(e)
+        return [self._outputs(emitter, None) for emitter in emitters]
 
     def element(self, load: Callable[[int], Value]) -> list[Value]:
         """One element of each output."""
-        return self._outputs(load, 1, None)
+        return self._outputs(self._emitter(load, 1), None)
 
-    def _outputs(
-        self, load: Callable[[int], Value], lanes: int, left: Value | None
-    ) -> list[Value]:
-        emitter = Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
+    def _emitter(self, load: Callable[[int], Value], lanes: int) -> Emitter:
+        return Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
+
+    def _outputs(self, emitter: Emitter, left: Value | None) -> list[Value]:
         self.failures.check(emitter, left)
         return [emitter.value(value) for value in self.values]
 
@@ -162,7 +188,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         dense = Run(entry, starts, body.lanes)
         _row(body, dense.load, dense.store, inner, in_parts=True)
 
-    copies_vectors = body.unroll == 1 and len(starts) <= _FEW_OPERANDS
+    copies_vectors = body.is_long and len(starts) <= _FEW_OPERANDS
     gathers = all(memory_type(d).element_bits in (32, 64) for d in entry.dtypes)
 
     def otherwise(streams: Streams) -> None:
@@ -182,10 +208,10 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         along = functools.partial(rows, streams, copies=False)
         f.branch(streams.are_dense(), along, lambda: otherwise(streams))
 
-    if body.unroll > 1:  # else the body is long: do not emit it twice
-        f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
-    else:
+    if body.is_long:  # do not emit it twice
         general()
+    else:
+        f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
     f.ret(body.failures.status())
 
 
@@ -263,9 +289,6 @@ def _row(
     """Process one row: whole vectors, ``parts`` at a time, then the remainder."""
     f, lanes = body.function, body.lanes
 
-    def vector(index: Value, part: int, left: Value | None) -> list[Value]:
-        return body.vector(lambda k: load(k, index, part, left), left)
-
     def store_all(
         results: list[Value], index: Value, part: int, left: Value | None
     ) -> None:
@@ -273,13 +296,17 @@ def _row(
             store(k, result, index, part, left)
 
     def whole(index: Value, _: list[Value]) -> None:
-        vectors = [vector(index, part, None) for part in range(body.unroll)]
-        for part, results in enumerate(vectors):
+        def load_part(part: int) -> Callable[[int], Value]:
+            return lambda k: load(k, index, part, None)
+
+        loads = [load_part(part) for part in range(body.unroll)]
+        for part, results in enumerate(body.vectors(loads)):
             store_all(results, index, part, None)
 
     def rest(index: Value, _: list[Value]) -> None:
         left = f.minimum(count - index, lanes)
-        store_all(vector(index, 0, left), index, 0, left)
+        results = body.vector(lambda k: load(k, index, 0, left), left)
+        store_all(results, index, 0, left)
 
     main: Value | int = 0
     if in_parts and body.unroll > 1:
