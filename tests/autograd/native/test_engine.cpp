@@ -2,9 +2,12 @@
 #include <thread>
 
 #include "../../sanitizers/check.h"
+#include "autograd/backward_pass.h"
 #include "toy_ops.h"
 
 using namespace toy;
+using pellucid::Node;
+using pellucid::Ref;
 
 TEST(gradients_of_a_product) {
   Tensor x = leaf({1, 2, 3}, {3}), y = leaf({4, 5, 6}, {3});
@@ -134,6 +137,18 @@ TEST(only_the_path_to_the_inputs_runs) {
   CHECK_RAISES("modified", grad(z, {x}, true));
   Tensor inner = exp(w), root = sum(mul(x, inner));
   CHECK(numbers(grad(root, {x})[0]) == numbers(inner));
+}
+
+TEST(a_pass_reaches_nothing_below_its_inputs) {
+  Tensor x = leaf({1, 2}, {2}), below = exp(x), y = mul(below, below), z = sum(mul(y, y));
+  const auto node_of = [](const Tensor& t) { return Ref<Node>::adopt(pellucid::retained_edge(*t).node); };
+  const Ref<Node> first = node_of(below), input = node_of(y), last = node_of(z);
+  const pellucid::Edge inputs[] = {{input.get(), 0}};
+  pellucid::BackwardPass pass({});
+  pass.add_root({last.get(), 0}, tensor({1}, {}));
+  pass.discover(inputs);
+  CHECK(first->depth < input->depth && input->depth < last->depth);
+  CHECK(input->pass == &pass && first->pass == nullptr);
 }
 
 TEST(backward_can_accumulate_into_chosen_inputs) {
