@@ -1,6 +1,6 @@
 """Changes of sign meet at results: fewer functions, the same bits."""
 
-from pellucid_compiler.ir.expr import load, make
+from pellucid_compiler.ir.expr import cast, load, make
 from pellucid_compiler.ir.signs import with_late_signs
 from pellucid_compiler.ir.traversal import walk
 
@@ -38,3 +38,12 @@ def test_expressions_that_gain_nothing_are_left_alone():
 def test_a_group_that_can_see_the_sign_of_nan_is_left_alone():
     values = [make("erf", X), make("copysign", Y, make("erf", -X))]
     assert all(a is b for a, b in zip(with_late_signs(values), values, strict=True))
+
+
+def test_numbers_without_a_negative_zero_keep_their_signs():
+    for dtype in ("float8_e4m3fnuz", "float8_e8m0fnu"):
+        values = [cast(make("erf", X), dtype), cast(make("erf", -X), dtype)]
+        moved = with_late_signs(values)
+        assert count(moved, "erf") == 1
+        assert [e.op for e in moved] == ["cast", "cast"]
+        assert moved[1].args[0].op == "neg"

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from pellucid_compiler.ir.dtypes import is_real_float
 from pellucid_compiler.ir.expr import SCALAR_OPS, Expr, cast, make, rebuild
 from pellucid_compiler.ir.traversal import bottom_up, walk, without_partials
 
 _SEES_SIGNS: Final = ("copysign", "bitcast")
+# Others have no negative zero, or no negative numbers.
+_SIGNED: Final = ("float16", "bfloat16", "float32", "float64")
 
 
 def with_late_signs(values: Sequence[Expr]) -> list[Expr]:
@@ -45,7 +46,7 @@ class _Moved:
     def __call__(self, e: Expr) -> Expr:
         args = [self.memo[a] for a in e.args]
         negated = [_is_negated(a) for a in args]
-        if is_real_float(e.dtype) and any(negated):
+        if e.dtype in _SIGNED and any(negated):
             bare = [a.args[0] if n else a for a, n in zip(args, negated, strict=True)]
             if (found := _moved(e, args, bare, negated)) is not None:
                 return found
@@ -53,7 +54,7 @@ class _Moved:
 
 
 def _is_negated(e: Expr) -> bool:
-    return e.op == "neg" and is_real_float(e.dtype)
+    return e.op == "neg" and e.dtype in _SIGNED
 
 
 def _moved(
