@@ -289,11 +289,13 @@ class GeneralRun {
         tensors[k] = &unwritten(*call_.args[argument].tensor);
     }
     const std::span<TensorImpl*> all(tensors, static_cast<size_t>(total));
+    TensorImpl* made[kMaxMapOutputs];
+    std::copy_n(tensors, outputs, made);
     if (device_.type != DeviceType::CPU && device_.type != DeviceType::Meta) [[unlikely]]
       compute_on_device(all);
     else compute_here(all, RandomWords(function_, *outputs_[0], call_));
     for (int k = 0; k < outputs; ++k)
-      if (tensors[k] != outputs_[k]) write_changed(*outputs_[k], *tensors[k]);
+      if (made[k] != outputs_[k]) write_changed(*outputs_[k], *made[k]);
   }
 
   // The output, or new memory if its elements share memory, from which it is written.

@@ -26,7 +26,7 @@ struct Written {
 }  // namespace
 
 bool writes_shared_elements(const OpCall& call, const TensorImpl& destination) {
-  return call.op->writes_shared && internal_overlap(destination) == Overlap::Yes;
+  return call.op->writes_shared && internal_overlap(destination) != Overlap::No;
 }
 
 void write_changed(TensorImpl& destination, TensorImpl& result) {

@@ -289,6 +289,8 @@ def test_the_last_dim_may_share_memory_where_it_is_filled():
     number = torch.zeros(1)
     number.expand(40).masked_fill_(torch.arange(40) == 3, 7)
     assert number.tolist() == [7.0]
+    windows = torch.arange(6.0).unfold(0, 3, 1)
+    assert windows.index_fill_(1, torch.tensor([0]), 9)[:, 0].tolist() == [9.0] * 4
 
 
 @pytest.mark.parametrize("name", ["abs_", "absolute_"])
@@ -296,16 +298,6 @@ def test_complex_numbers_have_no_absolute_value_in_place(name):
     with pytest.raises(RuntimeError, match="not converted to complex64"):
         getattr(torch.tensor([3 + 4j]), name)()
     assert getattr(torch.tensor([-3]), name)().tolist() == [3]
-
-
-def test_a_weight_without_dims_is_promoted_with_the_ends():
-    ends = torch.zeros(2), torch.ones(2)
-    assert torch.lerp(*ends, torch.tensor(0.5, dtype=DOUBLE)).dtype is FLOAT
-    assert torch.lerp(*ends, torch.tensor(0.5j)).dtype is torch.complex64
-    assert torch.lerp(ROW[0], ROW[0], torch.tensor(0.5).double()).dtype is DOUBLE
-    for dtype in DOUBLE, LONG, torch.float16:
-        with pytest.raises(RuntimeError, match="one dtype"):
-            torch.lerp(*ends, torch.ones(2, dtype=dtype))
 
 
 def test_slopes_of_digamma_at_its_poles_are_infinite():

@@ -231,8 +231,14 @@ class _Leaves(threading.local):
 _leaves = _Leaves()
 
 
-def _require_differentiable(outputs: Sequence[Tensor]) -> None:
+def _require_differentiable(outputs: Sequence[Tensor], *, real: bool = False) -> None:
     for output in outputs:
+        if real and output.is_complex():
+            raise RuntimeError(
+                "jacrev: a Jacobian of complex results is not defined by one gradient "
+                f"per element, but one of them has dtype {output.dtype}: return its "
+                "real and imaginary parts, or use jacfwd"
+            )
         if not output.is_floating_point() and not output.is_complex():
             raise RuntimeError(
                 "the function must return floating-point or complex tensors, but one "
@@ -426,7 +432,7 @@ def jacrev(
             chosen,
             has_aux,
         )
-        _require_differentiable(call.outputs)
+        _require_differentiable(call.outputs, real=True)
         blocks = _rows(call, chunk_size)
         trees = []
         for row in blocks:

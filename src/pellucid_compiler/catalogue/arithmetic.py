@@ -9,10 +9,8 @@ from pellucid_compiler.catalogue.seen import conjugated
 from pellucid_compiler.composites import api
 from pellucid_compiler.declare import (
     cast,
-    common_dtype,
     fmod,
     isnan,
-    loop,
     numbered,
     pointwise,
     power,
@@ -273,25 +271,6 @@ def abs_op(x):
     return abs(x)
 
 
-@loop(
-    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    inplace=True,
-    out="Tensor_out",
-    node="LerpBackward1",
-    layout="operand",
-    tags="pointwise",
-)
-def lerp_tensor(start, end, weight):
-    """``start + weight (end - start)``, exact at both ends. A weight without dims is
-    promoted with the others.
-    """
-    require_same_dtype("lerp", start, end, *([weight] if weight.rank else []))
-    common = common_dtype(start if start.rank else end, weight)
-    start, end, weight = (to(x, common) for x in (start, end, weight))
-    require_float("lerp", start)
-    return _lerp(start, end, weight)
-
-
 @pointwise(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     unpromoted=("end",),
@@ -300,10 +279,25 @@ def lerp_scalar(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
     require_same_dtype("lerp", start, end)
     require_float("lerp", start)
-    return _lerp(start, end, cast(weight, start.dtype))
+    return _lerp(start, end, weight)
+
+
+@pointwise(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    unpromoted=("self", "end", "weight"),
+    out="Tensor_out",
+    node="LerpBackward1",
+    casts_out=False,
+)
+def lerp_tensor(start, end, weight):
+    """``start + weight (end - start)``, exact at both ends."""
+    require_same_dtype("lerp", start, end)
+    require_float("lerp", start)
+    return _lerp(start, end, weight)
 
 
 def _lerp(start, end, weight):
+    weight = cast(weight, start.dtype)
     near = start + weight * (end - start)
     far = end - (end - start) * (1 - weight)
     return where(abs(weight) < 0.5, near, far)

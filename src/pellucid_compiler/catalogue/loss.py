@@ -393,9 +393,17 @@ def _require_between(name, length, limit, of):
 
 
 def _labels(targets, target_lengths, batch, blank):
-    """state -> label: blanks at even states."""
+    """state -> label: blanks at even states. Rows of targets may be padded with any
+    number.
+    """
     if targets.rank == 2:
-        return lambda n, s: where(s % 2 == 1, targets.outside(0)[n, s // 2], blank)
+        padded = targets.outside(0)
+
+        def label(n, s):
+            is_label = (s % 2 == 1) & (s // 2 < target_lengths[n])
+            return where(is_label, padded[n, s // 2], blank)
+
+        return label
     before = tabulate(
         [batch],
         lambda n: total([batch], lambda m: where(m < n, target_lengths[m], 0)),

@@ -49,7 +49,9 @@ def _nested_tensor_size(self: Tensor) -> Tensor:
 def to_padded(
     input: Tensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor of the examples, padded with ``padding``."""
+    """A dense tensor of the examples, padded with ``padding``. ``output_size`` may be
+    larger; that of a jagged tensor may also be smaller, apart from the batch.
+    """
     if not is_nested(input):
         raise NotImplementedError(
             "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' "
@@ -64,7 +66,9 @@ def to_padded(
     largest = [max(sizes) for sizes in zip(*(p.shape for p in pieces), strict=True)]
     largest = [len(pieces), *largest]
     wanted = largest if output_size is None else list(output_size)
-    if len(wanted) != len(largest) or any(map(int.__lt__, wanted, largest)):
+    if input.layout is pellucid.jagged and len(wanted) == len(largest):
+        wanted[0] = largest[0]  # as in PyTorch, where the other sizes may truncate
+    elif len(wanted) != len(largest) or any(map(int.__lt__, wanted, largest)):
         raise RuntimeError(
             f"Value in output_size is less than NestedTensor padded size: "
             f"{tuple(wanted)} for {tuple(largest)}"

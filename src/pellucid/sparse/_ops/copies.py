@@ -187,7 +187,8 @@ def _sum(op: Any, self: Any, other: Any, alpha: Any) -> Any:
             return joined
         return pointwise.of(op)(self, other, alpha=alpha)
     if is_sparse(self) and self.layout in _BY_ELEMENT and isinstance(other, Tensor):
-        scaled = op(pellucid.zeros_like(other), other, alpha=alpha)
+        common = pellucid.result_type(self, other)
+        scaled = op(pellucid.zeros_like(other, dtype=common), other, alpha=alpha)
         return _dense_plus(scaled, self, pellucid.ops.aten.add.Tensor, 1)
     if is_sparse(self):
         name = op._schema.name.partition("::")[2]

@@ -385,6 +385,11 @@ def view_as_real(self: Tensor) -> Tensor:
 def view_as_complex(self: Tensor) -> Tensor:
     """The last dim, a dense one of size 2, as complex elements."""
     parts = _complex_parts("view_as_complex", self)
+    if parts.values.dim() < 2 or parts.size[-1] != 2:
+        raise RuntimeError(
+            "view_as_complex(): the last dim must be dense and have size 2, but the "
+            f"size is {tuple(parts.size)} with {parts.values.dim() - 1} dense dims"
+        )
     values = pellucid.view_as_complex(parts.values)
     return coo(parts.indices, values, parts.size[:-1], parts.is_coalesced)
 
