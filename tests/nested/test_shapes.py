@@ -89,8 +89,10 @@ def test_padding_and_its_gradient():
     assert padded.shape == (2, 5, 2) and padded[0, 2:].unique().tolist() == [-1.0]
     (padded * 3).sum().backward()
     assert values.grad.unique().tolist() == [3.0]
+    assert torch.equal(x.to_padded_tensor(-1.0, (9, 2, 2)), padded[:, :2])
+    strided = torch.nested.nested_tensor([VALUES[:2], VALUES[2:]])
     with pytest.raises(RuntimeError, match="padded size"):
-        x.to_padded_tensor(0.0, (2, 3, 2))
+        strided.to_padded_tensor(0.0, (2, 1, 2))
     with pytest.raises(NotImplementedError):
         torch.nested.to_padded_tensor(torch.ones(2), 0.0)
 
