@@ -41,9 +41,38 @@ def is_independent(loop: ast.AST, tree: ast.Module | None) -> bool:
     for statement in loop.body:
         if not _follow(statement, bound, totals, reads):
             return False
+    if tree is not None:
+        called = _reads_of_called(loop, tree)
+        if called is None:
+            return False
+        reads |= called
     assigned_later = {name for name in _stored(loop) if name not in totals}
     carried = {name for name in reads if name in assigned_later}
     return not carried and not totals & reads
+
+
+def _reads_of_called(
+    node: ast.AST, tree: ast.AST, known: frozenset[str] = frozenset()
+) -> set[str] | None:
+    """The names that functions of a tree read from outside of them, of those whose
+    names a node reads; None if one binds such names.
+    """
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - known
+    reads: set[str] = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or function.name not in read:
+            continue
+        nodes = list(ast.walk(function))
+        if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes):
+            return None
+        names = [n for n in nodes if isinstance(n, ast.Name)]
+        own = {n.arg for n in nodes if isinstance(n, ast.arg)}
+        own |= {n.id for n in names if _is_store(n)}
+        inner = _reads_of_called(function, tree, known | read)
+        if inner is None:
+            return None
+        reads |= {n.id for n in names if n.id not in own} | inner
+    return reads
 
 
 def _as_for(loop: ast.While, tree: ast.AST) -> ast.For | None:
