@@ -51,27 +51,22 @@ def is_independent(loop: ast.AST, tree: ast.Module | None) -> bool:
     return not carried and not totals & reads
 
 
-def _reads_of_called(
-    node: ast.AST, tree: ast.AST, known: frozenset[str] = frozenset()
-) -> set[str] | None:
-    """The names that functions of a tree read from outside of them, of those whose
-    names a node reads; None if one binds such names.
+def _reads_of_called(loop: ast.AST, tree: ast.AST) -> set[str] | None:
+    """The names that functions of a tree read from outside of them: those that a loop
+    names, and those that these name; None if one binds such names.
     """
-    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - known
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    named = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)}
     reads: set[str] = set()
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef) or function.name not in read:
-            continue
-        nodes = list(ast.walk(function))
-        if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes):
-            return None
-        names = [n for n in nodes if isinstance(n, ast.Name)]
-        own = {n.arg for n in nodes if isinstance(n, ast.arg)}
-        own |= {n.id for n in names if _is_store(n)}
-        inner = _reads_of_called(function, tree, known | read)
-        if inner is None:
-            return None
-        reads |= {n.id for n in names if n.id not in own} | inner
+    while called := [f for f in functions if f.name in named | reads]:
+        functions = [f for f in functions if f not in called]
+        for nodes in (list(ast.walk(function)) for function in called):
+            if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes):
+                return None
+            names = [n for n in nodes if isinstance(n, ast.Name)]
+            own = {n.arg for n in nodes if isinstance(n, ast.arg)}
+            own |= {n.id for n in names if _is_store(n)}
+            reads |= {n.id for n in names if n.id not in own}
     return reads
 
 
