@@ -100,6 +100,34 @@ def test_positions_of_which_all_are_read_elsewhere_are_computed(findings_of):
     assert not [f for f in found if "of which the program reads the last" in f.evidence]
 
 
+TRAINED = """
+import torch
+W = torch.randn(300, 300, requires_grad=True)
+def learn(loss):
+    {body}
+for _ in range(8):
+    table = torch.softmax(W @ W, -1)
+    learn(table.square().mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_found"),
+    [
+        ("W.data -= torch.autograd.grad(loss, W)[0]", False),
+        ("loss.backward()", False),
+        ("loss.detach().exp()", True),
+    ],
+)
+def test_what_a_called_function_trains_depends_on_the_loop(
+    body, is_found, report_of, tmp_path
+):
+    path = tmp_path / "program.py"
+    path.write_text(TRAINED.format(body=body))
+    found = [f for f in report_of(path).findings if "once, before" in f.fix]
+    assert bool(found) == is_found
+
+
 def test_a_round_trip_through_lists_is_found_by_its_names(tmp_path):
     from pellucid.diagnose.rules import host_copies
 

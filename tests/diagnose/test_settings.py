@@ -4,7 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pellucid.diagnose.rules import cached_samples, constants, loader
+from pellucid.diagnose.rules import (
+    cached_samples,
+    constants,
+    double_precision,
+    loader,
+)
 
 TABLE = """
 import math
@@ -68,6 +73,53 @@ def test_a_table_that_reads_its_argument_is_no_constant(facts_of):
     facts.sampled = {row: [((path, 12),)] for row in range(6)}
     facts.share_within = lambda file, node: 0.3
     assert constants.find(facts) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "drawn"),
+    [
+        ("self.seen.append(x)", "sum(math.sqrt(v) for v in self.seen)"),
+        ("self.seen[0] = x", "sum(math.sqrt(v) for v in self.seen)"),
+        ("pass", "torch.normal(0.0, 1.0, (9, 9))"),
+        ("pass", "torch.bernoulli(torch.full((9, 9), 0.5))"),
+    ],
+)
+def test_what_changes_or_is_drawn_is_no_constant(facts_of, change, drawn):
+    text = (
+        "class Window:\n    def __init__(self):\n        self.seen = [0.0]\n"
+        f"    def add(self, x):\n        {change}\n"
+        f"    def forward(self):\n        kept = {drawn}\n        return kept\n"
+    )
+    path, facts = facts_of(text)
+    facts.sampled = {row: [((path, 7),)] for row in range(6)}
+    facts.share_within = lambda file, node: 0.3
+    assert constants.find(facts) == []
+    facts.files = [
+        facts_of(text.replace(change, "pass").replace(drawn, "sum(self.seen)"))[0]
+    ]
+    assert len(constants.find(facts)) == 1
+
+
+def test_only_float64_arrays_become_float32(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        'x = {"größe": torch.from_numpy(a), "b": torch.from_numpy(b[rows])}\n'
+        "loss = f(net(torch.tensor(a)), torch.from_numpy(labels[rows]))\n"
+    )
+    patched = double_precision._patch(str(path), {"a", "b"}).apply(path.read_text())
+    assert '{"größe": torch.from_numpy(a).float(), "b": ' in patched
+    assert "from_numpy(b[rows]).float()}" in patched
+    assert "net(torch.tensor(a).float()), torch.from_numpy(labels[rows]))" in patched
+
+
+def test_workers_are_kept_only_for_several_epochs(facts_of):
+    text = (
+        "loader = DataLoader(data, num_workers=2)\nfor batch in loader:\n    f(batch)\n"
+    )
+    path, facts = facts_of(text, data_share=0.8, sampled_in_loader=[])
+    facts.ranges = lambda name: {(path, 2): (2.0, 9)}
+    (finding,) = loader.find(facts)
+    assert finding.is_guess and "num_workers=0" in finding.fix
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,9 @@ def test_products_are_replayed_with_the_zeros_on_their_side(
 ):
     place = Place("f.py", ast.parse(text).body[0].value, None, inputs)
     question = Finding.question("f.py", 1, "waste", 0.6, "300 400 20")
-    values = {"answers": {"0": {"nonzero": nonzero, "one_hot": [False] * 3}}}
+    shapes = [[int(n) for n in shape.split()[1].split("x")]] * 3
+    known = {"nonzero": nonzero, "one_hot": [False] * 3, "shapes": shapes}
+    values = {"answers": {"0": known}}
     (finding,) = mostly_zeros.answer([place], values, [question])
     assert f"{shape}, of which" in finding.evidence
     setup, plain, better = vars(finding.replay).values()
@@ -117,6 +119,10 @@ def test_products_are_replayed_with_the_zeros_on_their_side(
     exec(setup, scope)
     torch.testing.assert_close(eval(better, scope), eval(plain, scope))
     assert eval(plain, scope).shape == (300, 20)
+    # Another product of the line took the time, or the matrix needs a gradient.
+    for other in ([300, 401], []):
+        known["shapes"] = [other] * 3
+        assert mostly_zeros.answer([place], values, [question]) == []
 
 
 def test_rows_that_are_one_hot_are_looked_up_also_by_a_module(tmp_path):

@@ -26,8 +26,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 CORES = len(os.sched_getaffinity(0))
 # The kind, a part of the line, and a part that the patch adds.
 FAULTY = {
-    "warping": ("overhead", "best = min(table[i - 1, j]", None),
-    "whole_batch": ("waste", "scores = net(x)", "scores = net(x[own])"),
     "second_graph": ("waste", "create_graph=True", "create_graph=False"),
     "returned_view": ("bandwidth", "return stored.t()", "stored.t().contiguous()"),
     "checkpointed": ("waste", "x = checkpoint(", "x = self.block(layer, x)"),
@@ -135,7 +133,7 @@ SOUND = (
     *("train", "transformer", "vector", "dqn", "contrastive", "decode", "graph"),
     *("penalty", "rare_penalty", "transposed", "channels_last", "warm_up"),
     *("latency", "sweep", "hooks", "best", "average", "memory", "state", "search"),
-    *("carried", "unpacked", "inner_steps"),
+    *("carried", "unpacked", "inner_steps", "held_out", "line_search", "online"),
 )
 
 

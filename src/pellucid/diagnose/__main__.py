@@ -9,6 +9,7 @@ from pathlib import Path
 from pellucid.diagnose.budget import Budget
 from pellucid.diagnose.experiments import Program, measure
 from pellucid.diagnose.findings import Report
+from pellucid.diagnose.judging import is_proved
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     budget.recorded(report.own_seconds)
     if not options.no_rerun:
         measure(program, report, budget, recorded["output"])
+    report.findings = [f for f in report.findings if is_proved(f)]
     print(report)
     if options.json:
         Path(options.json).write_text(report.json())

@@ -158,6 +158,9 @@ def measure(
     if output is not None and _repeats(trials.plain, output, report.is_part):
         useless |= {id(f) for f in wanted if f.keeps_output and f.same_output is False}
     useless |= {id(f) for f in every if f.replayed_gain and f.replayed_gain[1] <= GAIN}
+    seconds = max(report.own_seconds, 1e-9), report.steady
+    replayed = (f for f in every if f.replayed_gain)
+    useless |= {id(f) for f in replayed if f.estimate(*seconds) < GAIN}
     untried = (f for f in wanted if f.patch is not None and f.measured_gain is None)
     useless |= {id(f) for f in untried if f.share < _UNPROVED and not f.is_certain}
     useless |= {id(f) for f in every if not is_proved(f)}

@@ -134,11 +134,16 @@ class Finding:
             shown.append("          not measured: there was no time, or --no-rerun")
         return shown
 
+    def estimate(self, seconds: float, steady: float) -> float:
+        """The speed-up of a program of some ``seconds`` by what the replay gained."""
+        assert self.replayed_gain is not None
+        saved = seconds * steady * self.share * (1 - 1 / self.replayed_gain[0])
+        return seconds / (seconds - saved + self.replayed_once)
+
     def _replayed(self, seconds: float, steady: float) -> str:
         assert self.replayed_gain is not None
         gain, low, high = self.replayed_gain
-        saved = seconds * steady * self.share * (1 - 1 / gain)
-        whole = seconds / (seconds - saved + self.replayed_once)
+        whole = self.estimate(seconds, steady)
         line = f"{gain:.2f}x on the line ({low:.2f} to {high:.2f})"
         return f"{line}, about {whole:.2f}x in all"
 

@@ -41,9 +41,33 @@ def is_independent(loop: ast.AST, tree: ast.Module | None) -> bool:
     for statement in loop.body:
         if not _follow(statement, bound, totals, reads):
             return False
+    if tree is not None:
+        called = _reads_of_called(loop, tree)
+        if called is None:
+            return False
+        reads |= called
     assigned_later = {name for name in _stored(loop) if name not in totals}
     carried = {name for name in reads if name in assigned_later}
     return not carried and not totals & reads
+
+
+def _reads_of_called(loop: ast.AST, tree: ast.AST) -> set[str] | None:
+    """The names that functions of a tree read from outside of them: those that a loop
+    names, and those that these name; None if one binds such names.
+    """
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    named = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)}
+    reads: set[str] = set()
+    while called := [f for f in functions if f.name in named | reads]:
+        functions = [f for f in functions if f not in called]
+        for nodes in (list(ast.walk(function)) for function in called):
+            if any(isinstance(n, ast.Global | ast.Nonlocal) for n in nodes):
+                return None
+            names = [n for n in nodes if isinstance(n, ast.Name)]
+            own = {n.arg for n in nodes if isinstance(n, ast.arg)}
+            own |= {n.id for n in names if _is_store(n)}
+            reads |= {n.id for n in names if n.id not in own}
+    return reads
 
 
 def _as_for(loop: ast.While, tree: ast.AST) -> ast.For | None:

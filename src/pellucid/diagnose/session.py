@@ -116,6 +116,6 @@ def settings_now(
         "double_arrays": double_arrays(),
         "denormals": holds_denormals(),
         "untrained": training.untrained,
-        "integers": training.integers,
+        "doubles": training.doubles,
         "optimizers": dict(training.made),
     }

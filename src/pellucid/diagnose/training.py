@@ -31,12 +31,12 @@ class Untrained:
 
 class Training:
     """From `start` to `stop`, observes the optimizers of a program: ``made``, their
-    number by line; `integers` are its variables with tensors of integers.
+    number by line; `doubles` are its variables with float64 tensors or arrays.
     """
 
     def __init__(self) -> None:
         self.untrained: list[Untrained] = []
-        self.integers: set[str] = set()
+        self.doubles: set[str] = set()
         self.made: Counter[tuple[str, int]] = Counter()
         self._handle: Any = None
         self._steps: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
@@ -80,9 +80,7 @@ class Training:
         self._wait_no_more()
         trained = _optimized()
         variables = _variables(sys._getframe(1))
-        self.integers = {
-            name for name, value in variables.items() if _is_integer(value)
-        }
+        self.doubles = {name for name, own in variables.items() if _is_double(own)}
         for name, module in variables.items():
             if not issubclass(type(module), Module):
                 continue
@@ -120,10 +118,13 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _is_integer(value: Any) -> bool:
+def _is_double(value: Any) -> bool:
+    import numpy as np
+
     from pellucid._tensor import Tensor
 
-    return issubclass(type(value), Tensor) and not value.dtype.is_floating_point
+    is_array = issubclass(type(value), Tensor | np.ndarray)
+    return is_array and str(value.dtype).endswith("float64")
 
 
 def _untrained(name: str, module: Any, trained: set[int]) -> Untrained | None:

@@ -35,7 +35,8 @@ class Answer:
     ``has_numbers``: results were plain values;
     ``kinds``: types of its inputs; ``distinct``: of each input, how many there were by
     contents; ``nonzero``: of each, the part of a large matrix that is not zero, else 1;
-    ``one_hot``: of each, whether all its rows are one-hot;
+    ``one_hot``: of each, whether all its rows are one-hot; ``shapes``: of each that is
+    a tensor without a gradient, else nothing;
     ``parts``: seconds of each eighth of its calls; ``last``: the moment of the last one
     that computed a result again, as a part of the time that was watched.
     """
@@ -56,6 +57,7 @@ class Answer:
     distinct: list[int] = field(default_factory=list)
     nonzero: list[float] = field(default_factory=list)
     one_hot: list[bool] = field(default_factory=list)
+    shapes: list[list[int]] = field(default_factory=list)
     parts: list[float] = field(default_factory=list)
     last: float = 0.0
 
@@ -162,6 +164,7 @@ class Values:
             parts = [_nonzero(value) for value in call.given]
             known = answer.nonzero or parts
             answer.nonzero = list(map(max, known, parts))
+            answer.shapes = list(map(_shape_of, call.given))
             pairs = zip(call.given, parts, strict=True)
             rows = [_has_one_hot_rows(value, part) for value, part in pairs]
             answer.one_hot = list(map(min, answer.one_hot or rows, rows))
@@ -296,6 +299,14 @@ def _nonzero(value: Any) -> float:
         return float(value.detach().count_nonzero()) / value.numel()
     except RuntimeError:  # a quantized or meta tensor, or one of a transform
         return 1.0
+
+
+def _shape_of(value: Any) -> list[int]:
+    """Of a tensor that requires no gradient; of others nothing."""
+    import pellucid as torch
+
+    is_plain = isinstance(value, torch.Tensor) and not value.requires_grad
+    return list(value.shape) if is_plain else []
 
 
 def _has_one_hot_rows(value: Any, nonzero: float) -> bool:

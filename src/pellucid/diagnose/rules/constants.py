@@ -8,7 +8,7 @@ from statistics import mode
 
 from pellucid.diagnose.edits import indent_of, text_of, top_of, tree_of
 from pellucid.diagnose.findings import Finding, Patch
-from pellucid.diagnose.independence import ADDING
+from pellucid.diagnose.independence import ADDING, is_changing
 from pellucid.diagnose.verdict import Facts
 
 # Functions of numbers alone; equal arguments give equal tensors.
@@ -18,6 +18,14 @@ _FACTORIES = (
 )
 # Methods whose variables are sizes, dtypes and devices.
 _SHAPED = ("expand", "view", "reshape", "repeat", "to", "type", "unsqueeze")
+# Methods of containers, besides those that add to them; and parts of the names of
+# functions whose results differ from call to call.
+_CHANGING = ("appendleft", "extendleft", "insert", "reverse", "rotate", "sort", "fill")
+_DRAWN = (
+    *("rand", "item", "normal", "bernoulli", "multinomial", "poisson", "binomial"),
+    *("sample", "dropout", "gumbel", "distributions", "seed", "now", "time", "today"),
+    *("exponential", "uniform", "cauchy", "choice", "permutation", "shuffle", "perf_"),
+)
 _PURE = "torch.", "math.", "np.", "numpy."
 _BUILTINS = "float", "int", "range", "list", "min", "max", "abs", "sum"
 _SHARE, _CALLS = 0.05, 5
@@ -79,14 +87,20 @@ def _fixed_of(outer: ast.stmt) -> set[str]:
         return set()
     counts: dict[str, int] = {}
     for node in ast.walk(outer):
-        is_method = isinstance(node, ast.Attribute) and node.attr.endswith("_")
-        is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        is_method = isinstance(node, ast.Attribute) and _may_change(node.attr)
+        is_stored = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
         if is_method or is_stored:
             is_plain = isinstance(node, ast.Attribute) and not is_method
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Attribute):
                     counts[inner.attr] = counts.get(inner.attr, 0) + 2 - is_plain
     return {name for name, count in counts.items() if count == 1}
+
+
+def _may_change(method: str) -> bool:
+    """Whether a method of this name may change its object, or is one in place."""
+    is_known = is_changing(method) or method in (*ADDING, *_CHANGING)
+    return is_known or method.endswith("_")
 
 
 def _constant_runs(
@@ -239,7 +253,7 @@ def _call_depends(node: ast.Call, known: set[str], numbers: set[str]) -> bool:
         calls = (n for g in arguments for n in ast.walk(g) if isinstance(n, ast.Call))
         return all(map(_is_size, calls))
     name = ast.unparse(node.func)
-    if "rand" in name or "item" in name:
+    if any(word in name.rpartition(".")[2] for word in _DRAWN) or "random" in name:
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPED:
         arguments = [

@@ -15,6 +15,15 @@ from pellucid.diagnose.verdict import Facts
 _CHOSEN = r"\bset_default_dtype\("  # for the whole program: no accident
 # Routines whose errors grow with the condition: float64 there is no accident either.
 _SENSITIVE = ("cholesky", "solve", "lu_", "lstsq", "inv", "det")
+_FLOATING = (
+    "standard_normal",
+    "normal",
+    "randn",
+    "rand",
+    "random",
+    "uniform",
+    "linspace",
+)
 _PART = 0.1  # of the time in float64, that makes it their choice
 
 
@@ -29,7 +38,7 @@ def find(facts: Facts) -> list[Finding]:
     if share < 0.2 or not lines or is_chosen:
         return []
     for file in dict.fromkeys(line.file for line in lines):
-        patch = _patch(file, facts.settings.get("integers", ()))
+        patch = _patch(file, facts.settings.get("doubles", ()))
         if patch is None:
             continue
         number = patch.edits[0][0]
@@ -48,33 +57,46 @@ def find(facts: Facts) -> list[Finding]:
     return []
 
 
-def _patch(file: str, integers: Collection[str]) -> Patch | None:
-    """Everything that a file makes float64 or takes from NumPy, in float32, except what
-    is bound to names of ``integers``.
+def _patch(file: str, doubles: Collection[str]) -> Patch | None:
+    """Everything in float32 that a file makes float64, or takes from float64 arrays:
+    of ``doubles``, bound to these names, or whose expression shows it. Labels stay.
     """
     tree = tree_of(file)
-    excluded = {
+    bound = {
         id(node.value)
         for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in integers
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in doubles
     }
     ends: dict[int, list[int]] = defaultdict(list)  # of calls, by line
     for node in ast.walk(tree) if tree else ():
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if is_call and id(node) not in excluded and _is_from_numpy(node):  # type: ignore[arg-type]
+        if not is_call or not _is_from_numpy(node):  # type: ignore[arg-type]
+            continue
+        if id(node) in bound or _is_floating(node.args[0], doubles):  # type: ignore[attr-defined]
             ends[node.end_lineno].append(node.end_col_offset)  # type: ignore[attr-defined]
     edits: dict[int, str] = {}
     for number, line in enumerate(linecache.getlines(file), 1):
         new = text = line.rstrip("\n")
         for end in sorted(ends[number], reverse=True):
-            if not text[end:].startswith("."):
-                new = f"{new[:end]}.float(){new[end:]}"
+            place = len(text.encode()[:end].decode())  # columns count bytes
+            if not text[place:].startswith("."):
+                new = f"{new[:place]}.float(){new[place:]}"
         new = re.sub(r"\.double\(\)", ".float()", new)
         new = re.sub(r"\btorch\.(float64|double)\b", "torch.float32", new)
         if new != text:
             edits[number] = new
     changes = tuple((number, number, (new,)) for number, new in sorted(edits.items()))
     return Patch(file, changes) if changes else None
+
+
+def _is_floating(array: ast.expr, doubles: Collection[str]) -> bool:
+    """Whether an expression is a part of ``doubles``, a quotient, or drawn."""
+    while isinstance(array, ast.Subscript):
+        array = array.value
+    if isinstance(array, ast.Call):
+        return ast.unparse(array.func).rpartition(".")[2] in _FLOATING
+    is_quotient = isinstance(array, ast.BinOp) and isinstance(array.op, ast.Div)
+    return is_quotient or (isinstance(array, ast.Name) and array.id in doubles)
 
 
 def _is_from_numpy(call: ast.Call) -> bool:

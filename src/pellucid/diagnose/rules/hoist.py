@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pellucid.diagnose.edits import (
     called_in_loops,
+    called_names,
     definition_of,
     enclosing,
     indent_of,
@@ -31,6 +32,7 @@ _CHANGING = (
     "backward",
 )
 
+_TRAINING = {"step", "backward", "grad"}
 _BUILTINS = ("len", "range", "int", "float", "max", "min", "sum", "tuple", "zip", "abs")
 
 
@@ -98,7 +100,7 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
         return None
     if _is_changing(statement, called) or not all(map(is_pure, called)):
         return None
-    if trains(loop) or not _is_used(loop, target.id):
+    if _trains(file, loop) or not _is_used(loop, target.id):
         return None
     last = statement.end_lineno or statement.lineno
     lines = [text_of(file, k).strip() for k in range(statement.lineno, last + 1)]
@@ -192,7 +194,8 @@ def _is_used(loop: ast.stmt, name: str) -> bool:
     )
 
 
-def trains(loop: ast.stmt) -> bool:
-    """Whether an optimizer changes tensors without their names in the loop."""
-    attributes = (n.attr for n in ast.walk(loop) if isinstance(n, ast.Attribute))
-    return "step" in attributes
+def _trains(file: str, loop: ast.stmt) -> bool:
+    """Whether tensors are trained, which changes them without their names in the loop:
+    by an optimizer or with gradients, here or in what the loop calls.
+    """
+    return bool(called_names(file, loop) & _TRAINING)

@@ -66,10 +66,12 @@ def has_workers(facts: Facts) -> bool:
 
 
 def _with_workers(file: str, call: ast.Call, share: float) -> list[Finding]:
-    """The settings of which one may be better: what they gain decides."""
+    """The settings of which one may be better: guesses, and what they gain decides.
+    Workers are kept only where the program reads the loader in a loop of epochs.
+    """
     evidence = f"{share:.0%} of the time is the loader's, which waits for its workers"
     tried = [("num_workers=0", "num_workers=0: a sample costs less than a worker")]
-    if _option(call, "persistent_workers") is None:
+    if _option(call, "persistent_workers") is None and _is_read_again(file, call):
         again = "persistent_workers=True: start them once, not in every epoch"
         tried.append(("persistent_workers=True", again))
     return [
@@ -82,6 +84,7 @@ def _with_workers(file: str, call: ast.Call, share: float) -> list[Finding]:
             share=share,
             patch=_with(file, call, setting),
             keeps_output=True,
+            is_guess=True,
         )
         for setting, fix in tried
     ]
@@ -122,6 +125,14 @@ def _names(file: str, call: ast.Call) -> set[str]:
     nodes = ast.walk(tree_of(file) or call)
     own = [n for n in nodes if isinstance(n, ast.Assign) and n.value is call]
     return {ast.unparse(target) for node in own for target in node.targets}
+
+
+def _is_read_again(file: str, call: ast.Call) -> bool:
+    """Whether a loop over the loader is inside of another one."""
+    names = _names(file, call)
+    loops = [n for n in ast.walk(tree_of(file) or call) if isinstance(n, ast.For)]
+    own = [n for n in loops if names & {ast.unparse(part) for part in ast.walk(n.iter)}]
+    return any(len(enclosing(file, one.body[0].lineno, is_loop)) > 1 for one in own)
 
 
 def _option(call: ast.Call, name: str) -> ast.expr | None:

@@ -25,22 +25,22 @@ _SPARSE = "store {} sparse (to_sparse_csr()), or its places alone: index_add_, i
 
 def find(facts: Facts) -> list[Finding]:
     """Questions: products with large matrices that take a share of the time; their
-    evidence is the expression that replays the largest.
+    evidence is the sizes of the largest, which replay it.
     """
     questions = []
     for (file, number), entry in facts.lines.items():
         seconds = entry.total + facts.backward.get((file, number), 0.0)
-        sizes = _sizes(entry)
-        if sizes is not None and facts.share_of(seconds) >= _SHARE:
-            share = facts.share_of(seconds)
+        part, sizes = _sizes(entry) or (0.0, ())
+        share = facts.share_of(seconds * part)
+        if sizes and share >= _SHARE:
             text = " ".join(map(str, sizes))
             questions.append(Finding.question(file, number, "waste", share, text))
     return questions
 
 
-def _sizes(entry: LineTime) -> tuple[int, int, int] | None:
-    """Rows, columns and width of a line's largest product of a large matrix: it is
-    rows x columns, and the other one columns x width.
+def _sizes(entry: LineTime) -> tuple[float, tuple[int, int, int]] | None:
+    """A line's largest product of a large matrix: its part of the line's time, and
+    rows, columns and width: it is rows x columns, and the other one columns x width.
     """
     found = []
     for item in entry.items:
@@ -52,15 +52,18 @@ def _sizes(entry: LineTime) -> tuple[int, int, int] | None:
         if len(left) == 2 and left[0] * left[1] >= _LARGE:
             ends = right[:1] if item.name == "linear" else right[1:]
             found.append((item.total, (left[0], left[1], (*ends, 1)[0])))
-    return max(found)[1] if found else None
+    every = sum(item.total for item in entry.items)
+    return (max(found)[0] / max(every, 1e-9), max(found)[1]) if found else None
 
 
 def answer(
     places: Sequence[Place], values: Mapping[str, Any], questions: Sequence[Finding]
 ) -> list[Finding]:
-    """Products of which one operand is mostly zeros."""
+    """Products of which one operand is mostly zeros, and has the shape of the recorded
+    one: one at each line. None whose operand needs a gradient, in all its places.
+    """
     asked = {(q.file, q.line): q for q in questions if q.evidence}
-    findings = []
+    findings: dict[tuple[str, int], Finding] = {}
     for key, known in values["answers"].items():
         place = places[int(key)]
         question = asked.get((place.file, place.node.lineno))
@@ -75,23 +78,24 @@ def answer(
         is_linear = not _is_matmul(place.node)
         shapes = (rows, columns), (width, columns) if is_linear else (columns, width)
         shape = shapes[sides[0]]
-        is_one_hot = known["one_hot"][known["nonzero"].index(least)] and not sides[0]
-        findings.append(
-            Finding.at(
-                place.file,
-                place.node.lineno,
-                kind="waste",
-                evidence=f"{question.share:.0%} of the time multiplies {name}, "
-                f"{shape[0]}x{shape[1]}, of which {least:.2%} is not zero",
-                fix=_LOOKED_UP if is_one_hot else _SPARSE.format(name),
-                share=question.share,
-                replay=_lookup(shapes, is_linear)
-                if is_one_hot
-                else _replay(shapes, sides[0], is_linear, least),
-                is_certain=True,
-            )
+        number = known["nonzero"].index(least)
+        if sorted(known["shapes"][number]) != sorted(shape):  # it may be transposed
+            continue
+        is_one_hot = known["one_hot"][number] and not sides[0]
+        findings[question.file, question.line] = Finding.at(
+            place.file,
+            place.node.lineno,
+            kind="waste",
+            evidence=f"{question.share:.0%} of the time multiplies {name}, "
+            f"{shape[0]}x{shape[1]}, of which {least:.2%} is not zero",
+            fix=_LOOKED_UP if is_one_hot else _SPARSE.format(name),
+            share=question.share,
+            replay=_lookup(shapes, is_linear)
+            if is_one_hot
+            else _replay(shapes, sides[0], is_linear, least),
+            is_certain=True,
         )
-    return findings
+    return list(findings.values())
 
 
 def _is_matmul(node: ast.expr) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from pellucid.diagnose.edits import called_names, tree_of
 from pellucid.diagnose.findings import Finding
 from pellucid.diagnose.independence import accumulates_items, is_independent
-from pellucid.diagnose.rules import parameter_loops, scalars
+from pellucid.diagnose.rules import parameter_loops
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.log import Kind
 from pellucid.profiler._timeline.storages import LOADER
@@ -36,8 +36,7 @@ _OTHERS = (
 def find(facts: Facts) -> list[Finding]:
     """Innermost loops whose iterations do not depend on each other."""
     others = {place for name in _OTHERS for place in facts.ranges(name)}
-    known = [*parameter_loops.find(facts), *scalars.find(facts)]
-    named = {(one.file, one.line) for one in known}
+    named = {(one.file, one.line) for one in parameter_loops.find(facts)}
     findings = []
     for file in facts.files:
         tree = tree_of(file)
