@@ -1,4 +1,4 @@
-"""The headers of ``torch/extension.h``, parsed once for builds with the same flags."""
+"""The headers of extensions, parsed once for builds with the same flags."""
 
 from __future__ import annotations
 
