@@ -182,16 +182,17 @@ def _channels_of(channels: Tensor, parts: Parts) -> tuple[int | None, Tensor] | 
     can_be_single = count > 1 and not parts.has_float_zero_points
     if can_be_single and len(first) and bool((channels == first).all()):
         return None, first[0]
-    for dim in sorted(range(channels.dim()), key=lambda d: abs(d - before)):
+    dims = sorted(range(channels.dim()), key=lambda d: abs(d - before))
+    if not len(first):
+        kept = [dim for dim in dims if channels.shape[dim] == count]
+        numbers = pellucid.arange(count) if kept else first
+        return next(((dim, numbers) for dim in kept or dims), None)
+    for dim in dims:
         numbers = channels.movedim(dim, -1).reshape(-1, channels.shape[dim])[:1]
         shape = [1] * channels.dim()
         shape[dim] = -1
         is_wider = numbers.shape[1] > count
-        if (
-            len(numbers)
-            and not is_wider
-            and bool((channels == numbers.view(shape)).all())
-        ):
+        if not is_wider and bool((channels == numbers.view(shape)).all()):
             return dim, numbers[0]
     return None
 
