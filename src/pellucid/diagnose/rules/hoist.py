@@ -96,7 +96,7 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
         return None
     called = _called_functions(file, statement)
     names |= {n.id for f in called for n in ast.walk(f) if isinstance(n, ast.Name)}
-    if changed_names(loop, statement) & (names | {target.id}):
+    if _changed(loop, statement) & (names | {target.id}):
         return None
     if _is_changing(statement, called) or not all(map(is_pure, called)):
         return None
@@ -114,7 +114,7 @@ def _patch(file: str, number: int, loop: ast.stmt) -> Patch | None:
     )
 
 
-def changed_names(loop: ast.stmt, besides: ast.stmt) -> set[str]:
+def _changed(loop: ast.stmt, besides: ast.stmt) -> set[str]:
     """Names that the loop binds, or whose object a method or item may change."""
     names = set()
     for node in ast.walk(loop):

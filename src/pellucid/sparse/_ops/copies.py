@@ -112,7 +112,9 @@ def drawn(self: Tensor, mean: float = 0, std: float = 1, **options: Any) -> Any:
     )
 
 
-@RULES.because("stored elements are filled; a COO tensor would be dense", True)("fill")
+@RULES.because(
+    "stored elements are filled; a COO tensor would be dense", overrides=True
+)("fill")
 def fill(self: Tensor, value: Any) -> Any:
     """``fill_`` of a compressed tensor."""
     if self.layout is COO:
@@ -124,7 +126,9 @@ def fill(self: Tensor, value: Any) -> Any:
 _without_elements = RULES.because("no element is stored")
 
 
-@RULES.because("elements are removed, not set to 0", True)("zero", "zeros_like")
+@RULES.because("elements are removed, not set to 0", overrides=True)(
+    "zero", "zeros_like"
+)
 @_without_elements("empty_like")
 def empty_like(
     self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
@@ -317,7 +321,9 @@ def floor_divide(self: Any, other: Any) -> Any:
     return div(self, other, rounding_mode="floor")
 
 
-@RULES.because("of COO tensors any power but 0 is of the stored elements", True)("pow")
+@RULES.because(
+    "of COO tensors any power but 0 is of the stored elements", overrides=True
+)("pow")
 def pow_(self: Any, exponent: Any) -> Any:
     """Powers: ``0 ** -1`` is absent, as in PyTorch."""
     powers = pellucid.ops.aten.pow
