@@ -205,7 +205,8 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
   OpNode* node = make_block(std::move(facts), cursor);
   Ref<OpNode> owner = Ref<OpNode>::adopt(node);
   for_each_input(call, [&](TensorImpl* tensor) {
-    const Edge& edge = *new (&node->edges[node->num_edges++]) Edge(tensor ? retained_edge(*tensor) : Edge{});
+    const Edge& edge = *new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{});
+    ++node->num_edges;  // now that it exists: finding it may fail
     deepen(*node, edge);
   });
   save_arguments(*node, call, cursor);
