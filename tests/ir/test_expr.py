@@ -1,5 +1,7 @@
 """Building scalar expressions: interning, typing, folding."""
 
+import weakref
+
 import pytest
 
 from pellucid_compiler.ir.expr import (
@@ -22,6 +24,16 @@ def test_equal_expressions_are_one_object():
     assert (axis(0) + N) is (axis(0) + N)
     assert const(1) is not const(1.0)
     assert const(0.0) is not const(-0.0)
+
+
+def test_an_expression_is_built_while_its_equal_is_being_freed():
+    made = []
+    first = const(0.0123)
+    # Called before that of the table's entry: a signal handler may run there, too.
+    freed = weakref.ref(first, lambda _: made.append(const(0.0123)))
+    del first
+    assert freed() is None
+    assert made[0] is const(0.0123)
 
 
 def test_operands_are_converted_to_one_dtype():

@@ -20,8 +20,6 @@ and show.py.
 from __future__ import annotations
 
 import functools
-import os
-import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
@@ -234,7 +232,7 @@ class _Interned(ref[Expr]):
     code, which would take most of the time of building Exprs.)
 
     Threads build Exprs concurrently, without a lock: an entry is added by
-    ``setdefault``, a single step, and removed only by the callback of its own Expr.
+    ``setdefault`` and removed by ``_forget``, each a single step.
     """
 
     __slots__ = ("key",)
@@ -245,8 +243,16 @@ _interned: dict[Hashable, _Interned] = {}
 
 
 def _forget(gone: _Interned, table: dict[Hashable, _Interned] = _interned) -> None:
-    if table.get(gone.key) is gone:
-        del table[gone.key]
+    """Removes the entry of an Expr that was freed, unless that has been done.
+
+    One step: other threads and signal handlers run only where Python code calls or is
+    called, and here nothing is (keys are hashed without Python code).
+    """
+    try:
+        if table[gone.key] is gone:
+            del table[gone.key]
+    except KeyError:
+        pass
 
 
 def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
@@ -266,30 +272,21 @@ def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
         made = _Interned(found, _forget)
         made.key = key
         if _interned.setdefault(key, made) is not made:
-            return _other_thread_s(made, found)
+            return _the_first(made, found)
     return found
 
 
-def _other_thread_s(made: _Interned, found: Expr) -> Expr:
-    """The Expr that another thread interned first; else ``found``, once the entry of an
-    Expr that was freed is removed.
+def _the_first(made: _Interned, found: Expr) -> Expr:
+    """The Expr that was interned first, by another thread or by a signal handler; else
+    ``found``, in place of an Expr that was freed: its callback may be under way in
+    another thread or wait below this very call, so the entry is removed here.
     """
     while (first := _interned.setdefault(made.key, made)) is not made:
         other = first()
         if other is not None:
             return other
-        time.sleep(0)  # its thread is in the callback
+        _forget(first)
     return found
-
-
-def _forget_ended() -> None:
-    """A forked process lacks the threads that were in a callback."""
-    for key, entry in list(_interned.items()):
-        if entry() is None:
-            _interned.pop(key, None)
-
-
-os.register_at_fork(after_in_child=_forget_ended)
 
 
 def _name_of(number: Number) -> Hashable:
