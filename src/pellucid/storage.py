@@ -126,6 +126,9 @@ class UntypedStorage(_OnCPU, _C.StorageBase):
         place = _checked_place(index, len(self), RuntimeError)
         _over(self, _C.uint8)[place] = _byte(value)
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def __iter__(self) -> Iterator[int]:
         return iter(self._bytes())
 
@@ -300,6 +303,9 @@ class TypedStorage(_OnCPU):
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
         self._elements[_checked_place(index, self.size())] = value
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import pytest
 
 import pellucid as torch
@@ -96,6 +98,20 @@ def test_gradients_of_two_leaves_share_no_memory() -> None:
     with torch.no_grad():
         x.grad.mul_(torch.tensor([5.0, 5.0]))
     assert y.grad.tolist() == [1.0, 1.0]
+
+
+def test_inputs_may_be_a_dict():
+    x, y = leaf([2.0]), leaf([3.0])
+    inputs = {"y": y, "x": x}
+    assert autograd.grad(x * y, inputs) == {"y": leaf([2.0]), "x": leaf([3.0])}
+    unused = autograd.grad(x * 1, inputs, allow_unused=True)
+    assert list(unused) == ["y", "x"] and unused["y"] is None
+    (x * y).backward(inputs={"x": x})
+    assert x.grad.tolist() == [3.0] and y.grad is None
+    with pytest.raises(TypeError, match=r"not OrderedDict; pass dict\(inputs\)"):
+        autograd.grad(x * y, collections.OrderedDict(inputs))
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        autograd.grad(x * y, {})
 
 
 ERRORS = {

@@ -77,7 +77,11 @@ def dies_behind(x):
 def gradients_of(function, *leaves):
     """The gradients of the sum of the function's value, in one context."""
     with autograd.context() as number:
+        found = autograd._retrieve_context(number)
+        assert isinstance(found, autograd.DistAutogradContext)
+        assert found._context_id() == number
         autograd.backward(number, [function(*leaves).sum()])
+        assert found._known_worker_ids() <= {*range(dist.get_world_size())}
         actual = autograd.get_gradients(number)
         return [actual[leaf].tolist() if leaf in actual else None for leaf in leaves]
 

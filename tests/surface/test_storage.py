@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import sys
 import warnings
 
 import pytest
@@ -71,6 +72,12 @@ def test_tensors_over_a_storage_share_it():
         torch.DoubleTensor(storage)
     with pytest.raises(RuntimeError, match="expected a storage of"):
         torch.tensor([1]).set_(storage)
+
+
+def test_the_size_of_a_storage_in_memory_counts_its_bytes():
+    small, large = torch.zeros(1), torch.zeros(1001)
+    for storage in (torch.Tensor.untyped_storage, torch.Tensor.storage):
+        assert sys.getsizeof(storage(large)) - sys.getsizeof(storage(small)) == 4000
 
 
 def test_bytes_of_a_storage(tensor):

@@ -46,6 +46,15 @@ struct Targets {
   std::span<const Target> span() { return {list.begin(), list.size()}; }
 };
 
+// The inputs as a sequence; those of a dict are its values.
+Object inputs_from(PyObject* given) {
+  if (PyDict_CheckExact(given)) return own(PyDict_Values(given));
+  if (PyDict_Check(given))
+    raise(ErrorKind::Type, "backward() takes inputs as a Tensor, a sequence or a dict, not %s; pass dict(inputs)",
+          Py_TYPE(given)->tp_name);
+  return own(PySequence_Fast(given, "inputs must be a Tensor, a sequence of Tensors or a dict of them"));
+}
+
 Tensor gradient_from(PyObject* object) {
   if (object == Py_None) return {};
   if (!is_tensor(object))
@@ -133,8 +142,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     roots.add(self, "tensors", ErrorKind::Type);
     if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);
     else if (inputs != Py_None) {
-      Object sequence = own(PySequence_Fast(inputs, "inputs must be a Tensor or a sequence of Tensors"));
-      chosen.add_all(sequence.get(), "all inputs", ErrorKind::Runtime);
+      chosen.add_all(inputs_from(inputs).get(), "all inputs", ErrorKind::Runtime);
       if (chosen.list.empty()) raise(ErrorKind::Runtime, "`inputs` argument to `backward()` cannot be empty");
     }
     const Tensor grad = gradient_from(gradient);

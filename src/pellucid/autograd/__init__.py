@@ -7,9 +7,9 @@ Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, overload
 
 from pellucid import _C
 from pellucid._C import _is_multithreading_enabled as is_multithreading_enabled
@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 _Tensors = Tensor | Sequence[Tensor]
+_Inputs = _Tensors | dict[str, Tensor]
 _Gradients = Tensor | Sequence[Tensor | None] | None
 
 
@@ -69,6 +70,21 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _chosen(inputs: _Inputs, caller: str) -> tuple[Any, ...]:
+    """At least one input; those of a dict are its values."""
+    if isinstance(inputs, Mapping):
+        if type(inputs) is not dict:
+            raise TypeError(
+                f"{caller}() takes inputs as a Tensor, a sequence or a dict, not "
+                f"{type(inputs).__name__}; pass dict(inputs)"
+            )
+        inputs = tuple(inputs.values())
+    chosen = _as_tuple(inputs)
+    if not chosen:
+        raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty")
+    return chosen
+
+
 def _gradients(given: _Gradients, count: int) -> tuple[Tensor | None, ...]:
     """One gradient, or None, for each of `count` outputs."""
     return (None,) * count if given is None else _as_tuple(given)
@@ -80,14 +96,14 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: _Gradients = None,
-    inputs: _Tensors | None = None,
+    inputs: _Inputs | None = None,
 ) -> None:
     """Adds the gradients of `tensors` to the ``.grad`` of the leaves they depend on.
 
-    `grad_tensors` are the cotangents of non-scalar `tensors`. With `inputs` only those
-    tensors' ``.grad`` changes. `retain_graph` (default: `create_graph`) keeps tensors
-    saved for backward for another pass; `create_graph` records the pass, for higher
-    derivatives.
+    `grad_tensors` are the cotangents of non-scalar `tensors`. With `inputs`, tensors or
+    a dict of them, only their ``.grad`` changes. `retain_graph` (default:
+    `create_graph`) keeps tensors saved for backward for another pass; `create_graph`
+    records the pass, for higher derivatives.
     """
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -96,9 +112,7 @@ def backward(
                 "pass grad_tensors alone"
             )
         grad_tensors = grad_variables
-    chosen = () if inputs is None else _as_tuple(inputs)
-    if inputs is not None and not chosen:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty")
+    chosen = () if inputs is None else _chosen(inputs, "backward")
     roots = _as_tuple(tensors)
     given = _gradients(grad_tensors, len(roots))
     if _are_parts((*roots, *chosen)):
@@ -115,10 +129,18 @@ def backward(
     )
 
 
+@overload
+def grad(
+    outputs: _Tensors, inputs: _Tensors, *args: Any, **kwargs: Any
+) -> tuple[Tensor | None, ...]: ...
+@overload
+def grad(
+    outputs: _Tensors, inputs: dict[str, Tensor], *args: Any, **kwargs: Any
+) -> dict[str, Tensor | None]: ...
 @_C.overridable
 def grad(
     outputs: _Tensors,
-    inputs: _Tensors,
+    inputs: _Inputs,
     grad_outputs: _Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -126,12 +148,20 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor | None, ...] | dict[str, Tensor | None]:
     """The gradients of `outputs` with respect to `inputs`; no ``.grad`` changes.
 
+    A dict of inputs, such as ``dict(model.named_parameters())``, gives a dict.
     `allow_unused` gives None for an input that the outputs do not depend on,
     `materialize_grads` gives zeros.
     """
+    if isinstance(inputs, Mapping):
+        results = grad(
+            *(outputs, _chosen(inputs, "grad"), grad_outputs, retain_graph),
+            *(create_graph, only_inputs, allow_unused, is_grads_batched),
+            materialize_grads,
+        )
+        return dict(zip(inputs, results, strict=True))
     if not only_inputs:
         import warnings
 
@@ -146,9 +176,7 @@ def grad(
             "materialize_grads=True gives zeros for unused inputs: "
             "allow_unused must not be False"
         )
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty")
+    roots, wanted = _as_tuple(outputs), _chosen(inputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     unused = materialize_grads if allow_unused is None else allow_unused
 

@@ -17,8 +17,18 @@ from collections.abc import Sequence
 
 from pellucid import Tensor
 from pellucid.distributed.rpc import gradients
+from pellucid.distributed.rpc.gradients import Context as DistAutogradContext
+from pellucid.distributed.rpc.gradients import find as _retrieve_context
+from pellucid.distributed.rpc.gradients import new_context as _new_context
+from pellucid.distributed.rpc.gradients import release as _release_context
 
-__all__ = ["backward", "context", "get_gradients", "is_available"]
+__all__ = [
+    "DistAutogradContext",
+    "backward",
+    "context",
+    "get_gradients",
+    "is_available",
+]
 
 
 def is_available() -> bool:
@@ -34,11 +44,11 @@ class context:
     """
 
     def __enter__(self) -> int:
-        self._number = gradients.new_context().number
+        self._number = _new_context().number
         return self._number
 
     def __exit__(self, *error: object) -> None:
-        gradients.release(self._number)
+        _release_context(self._number)
 
 
 def backward(
@@ -54,4 +64,4 @@ def backward(
 
 def get_gradients(context_id: int) -> dict[Tensor, Tensor]:
     """This worker's leaves and gradients. RuntimeError if the context has ended."""
-    return dict(gradients.find(context_id).gradients)
+    return dict(_retrieve_context(context_id).gradients)

@@ -14,12 +14,14 @@ from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed.rendezvous import rendezvous
 from pellucid.distributed.rpc import constants
 from pellucid.distributed.rpc.agent import Agent
+from pellucid.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from pellucid.distributed.rpc.functions import async_execution
 from pellucid.distributed.rpc.references import remote, rpc_async, rpc_sync
 from pellucid.distributed.rpc.state import State, Table, agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 
 __all__ = [
+    "UNSET_RPC_TIMEOUT",
     "BackendType",
     "TensorPipeRpcBackendOptions",
     "async_execution",

@@ -54,6 +54,14 @@ class Context:
     def __reduce__(self) -> Any:
         return known, (self.number,)
 
+    def _context_id(self) -> int:
+        """Its number, as PyTorch's method says."""
+        return self.number
+
+    def _known_worker_ids(self) -> set[int]:
+        """The workers with which messages were exchanged."""
+        return set(self.workers)
+
     def tick(self) -> Message:
         """The id of a new message."""
         with self.lock:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pellucid.distributed.rpc import gradients, wire
 from pellucid.distributed.rpc.agent import Agent
+from pellucid.distributed.rpc.constants import UNSET_RPC_TIMEOUT
 from pellucid.distributed.rpc.state import Identity, State, agent
 from pellucid.distributed.rpc.workers import WorkerInfo
 from pellucid.futures import Future
@@ -159,7 +160,7 @@ class RRef:
         arguments = self, dist_autograd_ctx_id, retain_graph
         rpc_sync(self._owner, _backward_from, args=arguments)
 
-    def to_here(self, timeout: float = -1.0) -> Any:
+    def to_here(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """A copy of the value."""
         if self.is_owner():
             return self.local_value()
@@ -167,15 +168,15 @@ class RRef:
             result_of(self._created, timeout)
         return _ask(self._owner, fetch, (self._identity,), {}, timeout)
 
-    def rpc_sync(self, timeout: float = -1.0) -> Any:
+    def rpc_sync(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """``ref.rpc_sync().method(x)``: calls a method at the owner."""
         return _Proxy(self, "rpc_sync", timeout)
 
-    def rpc_async(self, timeout: float = -1.0) -> Any:
+    def rpc_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """The same, with a Future of the result."""
         return _Proxy(self, "rpc_async", timeout)
 
-    def remote(self, timeout: float = -1.0) -> Any:
+    def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """The same, with an RRef of the result."""
         return _Proxy(self, "remote", timeout)
 
@@ -234,7 +235,7 @@ def rpc_async(
     func: Callable[..., Any],
     args: Any = None,
     kwargs: Any = None,
-    timeout: float = -1.0,
+    timeout: float = UNSET_RPC_TIMEOUT,
 ) -> Future:
     """A Future of ``func(*args, **kwargs)`` on worker ``to``."""
     started = agent().call(_checked(to, func), func, tuple(args or ()), kwargs or {})
@@ -273,7 +274,7 @@ def rpc_sync(
     func: Callable[..., Any],
     args: Any = None,
     kwargs: Any = None,
-    timeout: float = -1.0,
+    timeout: float = UNSET_RPC_TIMEOUT,
 ) -> Any:
     """Calls ``func(*args, **kwargs)`` on worker ``to`` and waits. Its exception is
     raised here, with the worker's name and traceback.
@@ -286,7 +287,7 @@ def remote(
     func: Callable[..., Any],
     args: Any = None,
     kwargs: Any = None,
-    timeout: float = -1.0,
+    timeout: float = UNSET_RPC_TIMEOUT,
 ) -> RRef:
     """A reference to ``func(*args, **kwargs)``, which worker ``to`` computes and
     owns.
