@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pellucid
@@ -25,6 +25,21 @@ def _unflatten_dense_tensors(
     shapes = [t.shape for t in tensors]
     parts = flat.split([shape.numel() for shape in shapes])
     return tuple(p.view(shape) for p, shape in zip(parts, shapes, strict=True))
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of one type that together have at most ``size_limit`` bytes, or
+    one tensor."""
+    lists: dict[str, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        kind = tensor.type()
+        taken, size = lists.get(kind, ([], 0))
+        if taken and size + tensor.nbytes > size_limit:
+            yield taken
+            taken, size = [], 0
+        taken.append(tensor)
+        lists[kind] = taken, size + tensor.nbytes
+    yield from (taken for taken, _ in lists.values())
 
 
 def _get_available_device_type() -> str | None:

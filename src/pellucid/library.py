@@ -147,22 +147,20 @@ def triton_op(
     *,
     mutates_args: str | Sequence[str],
     schema: str | None = None,
-) -> NoReturn:
-    """Refused: Triton kernels are compiled for GPUs by Triton.
+) -> Any:
+    """A ``custom_op`` whose function launches Triton kernels, by ``wrap_triton``.
 
-    An op in ``pellucid.lang`` is compiled for every device; ``custom_op``
-    takes any Python function.
+    Here only other kernels of the op can run, such as one for the CPU: Triton compiles
+    for GPUs. An op in ``pellucid.lang`` is compiled for every device.
     """
-    raise NotImplementedError(
-        f"triton_op({name!r}): Triton kernels do not run here\nWrite the op in "
-        "pellucid.lang, which compiles it for every device, or use custom_op."
-    )
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Any, /) -> NoReturn:
-    """Refused, like ``triton_op``."""
+    """Refused: Triton kernels do not run here."""
     raise NotImplementedError(
-        "wrap_triton: Triton kernels do not run here\nWrite the op in pellucid.lang."
+        "wrap_triton: Triton kernels do not run here\nWrite the op in pellucid.lang, "
+        "which compiles it for every device, or another kernel by register_kernel."
     )
 
 

@@ -19,7 +19,9 @@ def stream(stream: Any) -> Any:
     return StreamContext(stream)
 
 
-is_available = is_initialized = is_bf16_supported = _is_in_bad_fork = _absent.no
+is_available = is_initialized = is_current_stream_capturing = is_bf16_supported = (
+    _is_in_bad_fork
+) = _absent.no
 device_count = memory_allocated = max_memory_allocated = _absent.zero
 memory_reserved = max_memory_reserved = _absent.zero
 memory_stats = memory_stats_as_nested_dict = _absent.no_statistics

@@ -12,6 +12,11 @@ from pellucid.nn import Module
 innermost_fn = innermost
 
 
+def is_dynamo_supported() -> bool:
+    """True: compiled callables work with every Python that is supported."""
+    return True
+
+
 class OptimizedModule(Module):
     """Wraps a module, ``_orig_mod``, whose calls are compiled, including hooks.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pellucid._package.submodules import submodules
 from pellucid._subclasses.fake_tensor import (
     DataDependentOutputException as DataDependentOutputException,
 )
@@ -13,3 +14,5 @@ from pellucid._subclasses.fake_tensor import FakeTensorMode as FakeTensorMode
 from pellucid._subclasses.fake_tensor import (
     UnsupportedFakeTensorException as UnsupportedFakeTensorException,
 )
+
+__getattr__ = submodules(__name__)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import operator
 import sys
 import weakref
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import pellucid
 from pellucid import _C, Tensor
@@ -21,7 +21,7 @@ from pellucid._decomp.registry import unseen
 from pellucid._library.fake_impl import use_context
 from pellucid._subclasses.sized_by_values import has_masks, open_sizes
 from pellucid.utils import _pytree as pytree
-from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils._python_dispatch import TorchDispatchMode, _without_modes
 from pellucid.utils._symbolic.environment import INFINITY, where
 from pellucid.utils._symbolic.numbers import is_program
 from pellucid.utils._symbolic.reads import Reads
@@ -33,6 +33,7 @@ __all__ = [
     "FakeTensorMode",
     "UnsupportedFakeTensorException",
     "is_fake",
+    "unset_fake_temporarily",
 ]
 
 
@@ -379,3 +380,10 @@ class FakeTensorMode(TorchDispatchMode):
 
 def _makes_tensors(func: Any) -> bool:
     return any(a.name == "device" for a in func._schema.arguments)
+
+
+@contextmanager
+def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
+    """A scope in which ops run with data; its value is the mode outside, if any."""
+    with _without_modes(FakeTensorMode) as modes:
+        yield cast("FakeTensorMode", modes[-1]) if modes else None

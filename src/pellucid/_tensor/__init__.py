@@ -16,6 +16,7 @@ def __getattr__(name: str) -> Any:
     """Names in pickles, imported lazily."""
     names = (
         "_SharedStorage",
+        "_rebuild_from_type_v2",
         "_rebuild_subclass",
         "_rebuild_tensor",
         "rebuild_wrapper",

@@ -187,6 +187,16 @@ def _rebuild_tensor(
     return tensor
 
 
+def _rebuild_from_type_v2(func: Any, kind: Any, args: Any, state: Any) -> Tensor:
+    """A tensor of a subclass with attributes, made by ``func``; for libraries that
+    read PyTorch's files themselves."""
+    tensor: Tensor = func(*args)
+    if type(tensor) is not kind:
+        tensor = tensor.as_subclass(kind)
+    tensor.__dict__.update(state)
+    return tensor
+
+
 def _rebuild_subclass(
     cls: type[Tensor],
     facts: tuple[Any, ...],

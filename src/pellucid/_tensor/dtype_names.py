@@ -19,7 +19,8 @@ STORAGE_NAMES: dict[_C.dtype, str] = dict(
 def dtype_of_type_name(name: str) -> Any:
     """The dtype of a name such as ``torch.LongTensor`` or ``torch.int64``."""
     for dtype, word in TYPE_NAMES.items():
-        if name in (f"torch.{word}Tensor", str(dtype)):
+        types = (f"torch.{word}Tensor", f"torch.sparse.{word}Tensor")
+        if name in (*types, str(dtype)):
             return dtype
     raise ValueError(
         f"{name!r} is not a tensor type's name; expected for example a dtype"

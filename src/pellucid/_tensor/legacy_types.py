@@ -22,6 +22,7 @@ class tensortype(type):
     """The metaclass of ``FloatTensor`` and the other types."""
 
     dtype: _C.dtype
+    layout: Any = _C.strided
 
     def __call__(cls, *args: Any) -> Tensor:
         """An empty tensor, an uninitialised one of the given sizes, or the given
@@ -49,7 +50,9 @@ class tensortype(type):
         return _C.tensor(data, device="cpu").to(cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype == cls.dtype
+        if not isinstance(instance, Tensor) or instance.dtype != cls.dtype:
+            return False
+        return instance.layout == cls.layout
 
 
 _TYPES = {

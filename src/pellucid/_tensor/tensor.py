@@ -179,7 +179,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the tensor's type, or the tensor as `dtype`."""
         if dtype is None:
-            return f"torch.{TYPE_NAMES[self.dtype]}Tensor"
+            module = "torch.sparse" if self.layout is _C.sparse_coo else "torch"
+            return f"{module}.{TYPE_NAMES[self.dtype]}Tensor"
         if isinstance(dtype, str):
             dtype = dtype_of_type_name(dtype)
         elif not isinstance(dtype, _C.dtype):

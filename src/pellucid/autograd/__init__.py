@@ -309,6 +309,11 @@ def variable(*args: Any, **kwargs: Any) -> Any:
     )
 
 
+variable.Variable = Variable  # type: ignore[attr-defined] # as in PyTorch
+_profiler_enabled = _C._timeline_is_on
+_disable_profiler = _C._timeline_stop
+
+
 def __getattr__(name: str) -> Any:
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
         module = import_module("pellucid.autograd.gradcheck")
@@ -320,4 +325,6 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
     if name in ("forward_ad", "functional", "profiler", "profiler_util"):
         return import_module(f"pellucid.autograd.{name}")
+    if name == "kineto_available":
+        return import_module("pellucid.profiler").kineto_available
     raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")

@@ -13,6 +13,7 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
+from pellucid._package.submodules import submodules
 
 __all__ = [
     "allow_in_graph",
@@ -159,3 +160,5 @@ keep_portable_guards_unsafe = keep_tensor_guards_unsafe
 skip_guard_on_all_nn_modules_unsafe = skip_all_guards_unsafe
 skip_guard_on_globals_unsafe = skip_all_guards_unsafe
 skip_guard_on_inbuilt_nn_modules_unsafe = skip_all_guards_unsafe
+
+__getattr__ = submodules(__name__)

@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from pellucid._package.submodules import submodules
 from pellucid.distributed._stores.errors import DistBackendError as DistBackendError
 from pellucid.distributed._stores.errors import DistError as DistError
 from pellucid.distributed._stores.errors import DistNetworkError as DistNetworkError
@@ -103,10 +104,11 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> object:
+def _others(name: str) -> object:
     """Imports meshes and buckets at first use."""
-    if name == "device_mesh":
-        return import_module("pellucid.distributed.device_mesh")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__getattr__ = submodules(__name__, _others)

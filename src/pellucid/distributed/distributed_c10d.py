@@ -348,3 +348,10 @@ def _new_process_group_helper(
         device_id=device_id,
     )
     return made, own
+
+
+def __getattr__(name: str) -> Any:
+    """``_pg_map``: the groups of this process, with their backends and stores."""
+    if name == "_pg_map":
+        return _world.pg_map
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,15 +30,25 @@ class Beta(ExponentialFamily):
         concentration0: Any,
         validate_args: bool | None = None,
     ) -> None:
-        self.concentration1, self.concentration0 = broadcast_all(
-            concentration1, concentration0
-        )
-        shape = shape_of(self.concentration1, concentration1, concentration0)
+        both = pellucid.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=False)
+        shape = shape_of(both[..., 0], concentration1, concentration0)
         super().__init__(shape, validate_args=validate_args)
 
-    def _dirichlet(self) -> Dirichlet:
-        both = pellucid.stack([self.concentration1, self.concentration0], -1)
-        return Dirichlet(both, validate_args=False)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        expanded = super().expand(batch_shape, _instance)
+        expanded._dirichlet = self._dirichlet.expand(batch_shape)
+        return expanded
+
+    @property
+    def concentration1(self) -> Tensor:
+        """The shape parameter at 1."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Tensor:
+        """The shape parameter at 0."""
+        return self._dirichlet.concentration[..., 1]
 
     @property
     def mean(self) -> Tensor:
@@ -46,7 +56,7 @@ class Beta(ExponentialFamily):
 
     @property
     def mode(self) -> Tensor:
-        return self._dirichlet().mode[..., 0]
+        return self._dirichlet.mode[..., 0]
 
     @property
     def variance(self) -> Tensor:
@@ -54,13 +64,13 @@ class Beta(ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._dirichlet().rsample(sample_shape).select(-1, 0)
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         both = pellucid.stack([value, 1 - value], -1)
-        return self._dirichlet().log_prob(both)
+        return self._dirichlet.log_prob(both)
 
     def entropy(self) -> Tensor:
-        return self._dirichlet().entropy()
+        return self._dirichlet.entropy()

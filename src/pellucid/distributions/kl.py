@@ -124,7 +124,7 @@ def _gamma(p: Gamma, q: Gamma) -> Tensor:
 
 @register_kl(Beta, Beta)
 def _beta(p: Beta, q: Beta) -> Tensor:
-    return _dirichlet(p._dirichlet(), q._dirichlet())
+    return _dirichlet(p._dirichlet, q._dirichlet)
 
 
 @register_kl(Dirichlet, Dirichlet)

@@ -327,6 +327,12 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid, within the open interval from 0 to 1."""
+    info = pellucid.finfo(x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+
+
 class SigmoidTransform(Transform):
     """``1 / (1 + exp(-x))``."""
 
@@ -339,8 +345,7 @@ class SigmoidTransform(Transform):
     __hash__ = Transform.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
-        info = pellucid.finfo(x.dtype)
-        return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         info = pellucid.finfo(y.dtype)

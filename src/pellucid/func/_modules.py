@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any
 
@@ -42,10 +42,15 @@ def functional_call(
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    places = _Places(module)
-    replaced = places.of_state(state, tie_weights, strict)
-    with _swapped(replaced):
+    with substituted(module, state, tie_weights, strict):
         return module(*args, **(kwargs or {}))
+
+
+def substituted(
+    module: Any, state: _State, tie_weights: bool, strict: bool
+) -> AbstractContextManager[None]:
+    """A scope in which the module has the parameters and buffers of ``state``."""
+    return _swapped(_Places(module).of_state(state, tie_weights, strict))
 
 
 def _merged(dicts: _State | Sequence[_State]) -> dict[str, Tensor]:

@@ -64,6 +64,16 @@ class ScriptModule(Module):
 
 
 @offered.value
+class TensorType:
+    """TorchScript's type of tensors: here for annotations alone."""
+
+
+@offered.value
+class DeviceObjType:
+    """TorchScript's type of devices: here for annotations alone."""
+
+
+@offered.value
 class ScriptObject:
     """An object of a scripted class; none is made here."""
 

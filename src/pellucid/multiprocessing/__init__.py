@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403 - the names are Python's
 
+from pellucid._package.submodules import submodules
 from pellucid.multiprocessing.reductions import init_reductions
 from pellucid.multiprocessing.spawn import (
     ENV_VAR_PARALLEL_START,
@@ -67,3 +68,5 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 init_reductions()
+
+__getattr__ = submodules(__name__)

@@ -18,7 +18,8 @@ from pellucid.nn._factory import factory_kwargs
 from pellucid.nn.parallel import DataParallel
 from pellucid._package.lazy import put_modules as _put_modules
 
-_put_modules(globals(), ("attention", "intrinsic", "qat", "quantized"), __name__)
+_MODULES = ("attention", "common_types", "intrinsic", "qat", "quantized")
+_put_modules(globals(), _MODULES, __name__)
 
 __all__ = [
     *_module_names,

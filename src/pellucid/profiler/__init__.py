@@ -6,6 +6,7 @@ made at first use. Imported lazily. Read next: ``_profile.py``, ``_build.py``,
 ``_table.py``.
 """
 
+from pellucid._package.submodules import submodules
 from pellucid.profiler import itt as itt
 from pellucid.profiler._actions import DeviceType as DeviceType
 from pellucid.profiler._actions import ProfilerAction as ProfilerAction
@@ -34,3 +35,5 @@ __all__ = [
     "supported_activities",
     "tensorboard_trace_handler",
 ]
+
+__getattr__ = submodules(__name__)

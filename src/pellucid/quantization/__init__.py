@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pellucid._package.submodules import submodules
 from pellucid.ao.quantization import (
     DeQuantStub,
     FakeQuantize,
@@ -202,11 +203,4 @@ __all__ = [
     "weight_observer_range_neg_127_to_127",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Imports the graph mode flow at first use."""
-    if name in ("fx", "quantize_fx"):
-        from importlib import import_module
-
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = submodules(__name__)

@@ -66,6 +66,7 @@ from pellucid.serialization._format.writer import Writer, bytes_of
 from pellucid.utils.serialization import config
 
 _File = str | os.PathLike[str] | IO[bytes]
+DEFAULT_PROTOCOL = 2  # of pickle, whichever Python writes
 # The types of `map_location`.
 MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str] | None
 
@@ -76,7 +77,7 @@ def save(
     obj: Any,
     f: _File,
     pickle_module: Any = pickle,
-    pickle_protocol: int = 2,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:

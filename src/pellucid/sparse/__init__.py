@@ -198,3 +198,12 @@ def _free(value: Any) -> Any:
 
 def _filled(pattern: Tensor, values: Tensor) -> Tensor:
     return split(pattern).with_values(values)
+
+
+def __getattr__(name: str) -> Any:
+    """``FloatTensor`` and the other legacy types."""
+    from pellucid.sparse._legacy_types import TYPES
+
+    if name in TYPES:
+        return TYPES[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pellucid._package.submodules import submodules
 from pellucid.utils import hooks
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ _OF_BACKENDS = (
 )
 
 
-def __getattr__(name: str) -> Any:
+def _others(name: str) -> Any:
     if name in _OF_BACKENDS:
         return getattr(import_module("pellucid.utils.backend_registration"), name)
     if name == "swap_tensors":
         return import_module("pellucid.utils._swapping").swap_tensors
-    if name in ("benchmark", "checkpoint", "data", "dlpack"):
-        return import_module(f"pellucid.utils.{name}")
     raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")
+
+
+__getattr__ = submodules(__name__, _others)

@@ -152,6 +152,20 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 
 
 @contextmanager
+def _without_modes(kind: type[TorchDispatchMode]) -> Iterator[list[TorchDispatchMode]]:
+    """A scope that disables the active modes of a class; its value are these modes."""
+    with _disable_current_modes() as modes:
+        kept = [mode for mode in modes if not isinstance(mode, kind)]
+        for mode in kept:
+            _C._push_torch_dispatch_mode(mode)
+        try:
+            yield [mode for mode in modes if isinstance(mode, kind)]
+        finally:
+            for _ in kept:
+                _C._pop_torch_dispatch_mode()
+
+
+@contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
     """A scope that disables the innermost mode; its value is the mode."""
     mode = _C._pop_torch_dispatch_mode()

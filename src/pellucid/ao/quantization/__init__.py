@@ -5,6 +5,7 @@ The graph mode flow, ``quantize_fx``, and its tables are imported at first use.
 
 from __future__ import annotations
 
+from pellucid._package.submodules import submodules
 from pellucid.ao.quantization.accuracy import AccuracyReport, accuracy_report
 from pellucid.ao.quantization.fake_quantize import (
     FakeQuantize,
@@ -244,11 +245,4 @@ __all__ = [
     "weight_observer_range_neg_127_to_127",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Imports the graph mode flow at first use."""
-    if name in ("backend_config", "fx", "quantize_fx"):
-        from importlib import import_module
-
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = submodules(__name__)

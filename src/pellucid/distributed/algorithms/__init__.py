@@ -1,5 +1,8 @@
 """``torch.distributed.algorithms``: uneven inputs, communication hooks, averagers."""
 
+from pellucid._package.submodules import submodules
 from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]
+
+__getattr__ = submodules(__name__)

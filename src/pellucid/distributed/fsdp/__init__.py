@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pellucid._package.submodules import submodules
 from pellucid.distributed.fsdp._fully_shard import (
     FSDPModule,
     UnshardHandle,
@@ -61,3 +62,5 @@ __all__ = [
     "register_fsdp_forward_method",
     "share_comm_ctx",
 ]
+
+__getattr__ = submodules(__name__)

@@ -3,6 +3,7 @@
 from pellucid.distributed.rpc import functions as functions
 from pellucid.distributed.rpc.api import (
     BackendType,
+    RpcBackendOptions,
     TensorPipeRpcBackendOptions,
     get_rpc_timeout,
     get_worker_info,
@@ -20,6 +21,7 @@ __all__ = [
     "BackendType",
     "Future",
     "RRef",
+    "RpcBackendOptions",
     "TensorPipeRpcBackendOptions",
     "WorkerInfo",
     "get_rpc_timeout",

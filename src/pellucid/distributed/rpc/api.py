@@ -23,6 +23,7 @@ from pellucid.distributed.rpc.workers import WorkerInfo
 __all__ = [
     "UNSET_RPC_TIMEOUT",
     "BackendType",
+    "RpcBackendOptions",
     "TensorPipeRpcBackendOptions",
     "async_execution",
     "get_rpc_timeout",
@@ -43,8 +44,12 @@ class BackendType(Enum):
     TENSORPIPE = "tensorpipe"
 
 
+class RpcBackendOptions:
+    """The options of any backend."""
+
+
 @dataclass
-class TensorPipeRpcBackendOptions:
+class TensorPipeRpcBackendOptions(RpcBackendOptions):
     """Options: the number of threads, the timeout of calls, the rendezvous."""
 
     num_worker_threads: int = constants.DEFAULT_NUM_WORKER_THREADS

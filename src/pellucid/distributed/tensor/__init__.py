@@ -4,6 +4,7 @@
 sharding by rules derived from the op's declaration.
 """
 
+from pellucid._package.submodules import submodules
 from pellucid.distributed.device_mesh import DeviceMesh as DeviceMesh
 from pellucid.distributed.device_mesh import init_device_mesh as init_device_mesh
 from pellucid.distributed.tensor._api import (
@@ -39,3 +40,5 @@ __all__ = [
     "randn",
     "zeros",
 ]
+
+__getattr__ = submodules(__name__)

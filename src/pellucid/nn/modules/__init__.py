@@ -1,6 +1,7 @@
 """The layers, by family; ``pellucid.nn`` re-exports them."""
 
 from pellucid._package.homes import put_homes as _put_homes
+from pellucid._package.submodules import submodules
 from pellucid.nn.modules.activation import (
     CELU,
     ELU,
@@ -376,3 +377,5 @@ __all__ = [
 ]
 
 _put_homes(globals(), __name__)
+
+__getattr__ = submodules(__name__)

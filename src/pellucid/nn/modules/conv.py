@@ -309,4 +309,5 @@ class ConvTranspose3d(_ConvTransposeNd):
     dims = 3
 
 
+_ConvTransposeMixin = _ConvTransposeNd  # its former name
 __getattr__ = elsewhere(__name__)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pellucid.func import functional_call as _functional_call
+from pellucid.func._modules import substituted as _substituted
 
 __all__ = ["functional_call"]
 
@@ -33,3 +35,13 @@ def functional_call(
         tie_weights=tie_weights,
         strict=strict,
     )
+
+
+def _reparametrize_module(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    tie_weights: bool = False,
+    strict: bool = False,
+) -> AbstractContextManager[None]:
+    """A scope in which the module has these parameters and buffers."""
+    return _substituted(module, parameters_and_buffers, tie_weights, strict)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pellucid._package.submodules import submodules
 from pellucid.utils.data._collate import default_collate, default_convert
 from pellucid.utils.data.dataloader import DataLoader, get_worker_info
 from pellucid.utils.data.dataset import (
@@ -57,17 +58,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def _pipes(name: str) -> Any:
     """Imports pipes at first use."""
-    from importlib import import_module
-
-    if name.startswith("__"):
-        raise AttributeError(name)
-    if name in ("datapipes", "graph", "graph_settings"):
-        return import_module(f"pellucid.utils.data.{name}")
     if name in __all__:
+        from importlib import import_module
+
         inner = "datapipe" if "Data" in name else "_decorator"
         import_module("pellucid.utils.data.datapipes")
         module = import_module(f"pellucid.utils.data.datapipes.{inner}")
         return getattr(module, name)
     raise AttributeError(f"module 'pellucid.utils.data' has no attribute {name!r}")
+
+
+__getattr__ = submodules(__name__, _pipes)

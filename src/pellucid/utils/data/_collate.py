@@ -6,6 +6,7 @@ there are any.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 from typing import Any
@@ -14,6 +15,8 @@ import pellucid
 from pellucid import Tensor
 
 _Map = dict[Any, Callable[..., Any]]
+# Found in the ``dtype.str`` of NumPy arrays that are no numbers.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
@@ -91,7 +94,7 @@ def _collate_numpy(batch: Sequence[Any], collate_fn_map: _Map | None) -> Any:
     first = batch[0]
     if not getattr(first, "ndim", 0):
         return pellucid.as_tensor(batch)
-    if first.dtype.kind in "SUO":
+    if np_str_obj_array_pattern.search(first.dtype.str):
         raise _refused(f"arrays of {first.dtype}")
     arrays = [pellucid.as_tensor(array) for array in batch]
     return collate(arrays, collate_fn_map=collate_fn_map)
@@ -130,7 +133,8 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (Tensor, str, bytes)):
         return data
     if kind.__module__ == "numpy":
-        text = getattr(data, "dtype", None) is not None and data.dtype.kind in "SUO"
+        dtype = getattr(data, "dtype", None)
+        text = dtype is not None and np_str_obj_array_pattern.search(dtype.str)
         return data if text else pellucid.as_tensor(data)
     if isinstance(data, Mapping):
         values = {key: default_convert(value) for key, value in data.items()}

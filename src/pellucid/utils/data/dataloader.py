@@ -28,15 +28,28 @@ from pellucid.utils.data.sampler import (
 if TYPE_CHECKING:
     from pellucid.utils.data._workers import WorkerInfo, WorkerPool
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
 
+_collate_fn_t: TypeAlias = Callable[[list[_T]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 # The type of ``iter(loader)``.
 _BaseDataLoaderIter: TypeAlias = Iterator[Any]
 
 
+class _SingleProcessDataLoaderIter:
+    """PyTorch's iterator class, for ``isinstance``; iterators are generators here."""
+
+
 class _MultiProcessingDataLoaderIter:
     """PyTorch's iterator class, for ``isinstance``; iterators are generators here."""
+
+
+class _DatasetKind:
+    """The two kinds of datasets, as ``DataLoader._dataset_kind``."""
+
+    Map, Iterable = 0, 1
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -72,11 +85,11 @@ class DataLoader(Generic[_T_co]):
         sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[Any] | None = None,
         num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None,
+        collate_fn: _collate_fn_t[Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None,
+        worker_init_fn: _worker_init_fn_t | None = None,
         multiprocessing_context: Any = None,
         generator: Any = None,
         *,
@@ -156,6 +169,15 @@ class DataLoader(Generic[_T_co]):
                 "multiprocessing_context needs num_workers > 0, and it is 0"
             )
         self._context = given
+
+    @property
+    def _dataset_kind(self) -> int:
+        iterable = isinstance(self.dataset, IterableDataset)
+        return _DatasetKind.Iterable if iterable else _DatasetKind.Map
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
 
     @property
     def _index_sampler(self) -> Any:

@@ -1,1 +1,5 @@
 """Wrappers for modules whose activations are recomputed or offloaded."""
+
+from pellucid._package.submodules import submodules
+
+__getattr__ = submodules(__name__)

@@ -10,3 +10,6 @@ from pellucid.utils.data._collate import (
     default_collate_fn_map as default_collate_fn_map,
 )
 from pellucid.utils.data._collate import default_convert as default_convert
+from pellucid.utils.data._collate import (
+    np_str_obj_array_pattern as np_str_obj_array_pattern,
+)
