@@ -379,8 +379,8 @@ def test_triangles_are_cut_in_matrices_that_share_memory(cut, expected):
 
 
 def test_one_step_of_integers_is_the_power_of_the_given_start():
-    assert torch.logspace(2.5, 4, 1, dtype=LONG).tolist() == [316]
-    assert torch.logspace(2.5, 4, 2, dtype=LONG).tolist() == [100, 10000]
+    assert torch.logspace(2.5, 4, 1, dtype=torch.int16).tolist() == [316]
+    assert torch.logspace(2.5, 4, 2, dtype=torch.int16).tolist() == [100, 10000]
 
 
 def test_put_takes_as_many_elements_as_indices():
