@@ -57,6 +57,7 @@ def place_of(tmp_path):
     [
         (("yield [int(", "for row in"), True),
         (("own =",), True),
+        (("yield [int(", "for row in", "for line in LINES"), True),  # several times
         (("mean =",), False),  # of a window that the loop moves
         (("best =",), False),  # of an earlier round's result
         (("return sorted(self", "return self.look", "seen ="), False),

@@ -38,14 +38,15 @@ def is_same_work(frames: Sequence[Place]) -> bool:
     around one of some frames, the innermost first, and the work in it reads nothing
     that differs from round to round.
     """
-    depth = next(
-        (k for k in reversed(range(len(frames))) if enclosing(*frames[k], is_loop)), -1
-    )
-    tree = tree_of(frames[depth][0]) if depth >= 0 else None
-    if tree is None:
-        return False
+    return any(_is_same_in_loops(frames, depth) for depth in range(len(frames)))
+
+
+def _is_same_in_loops(frames: Sequence[Place], depth: int) -> bool:
+    """The same of the loops around one frame."""
     file, line = frames[depth]
     loops = enclosing(file, line, is_loop)
+    if not loops:
+        return False
     within = [*_within_functions(frames[:depth])]
     made, read = _sources(loops[0], statement_at(file, line) or loops[-1])
     names = read | {name for node in within for name in _read_outside(node)}
