@@ -22,12 +22,11 @@ class Decoder(nn.Module):
 
 decoder = Decoder(50, 32)
 with torch.no_grad():
-    for _ in range(4):
-        token = torch.zeros(8, dtype=torch.long)
-        h = c = torch.zeros(8, 32)
-        said = []
-        for _ in range(30):
-            scores, h, c = decoder(token, h, c)
-            token = scores.argmax(1)
-            said.append(token)
+    token = torch.zeros(8, dtype=torch.long)
+    h = c = torch.zeros(8, 32)
+    said = []
+    for _ in range(120):
+        scores, h, c = decoder(token, h, c)
+        token = scores.argmax(1)
+        said.append(token)
 print(torch.stack(said).sum().item())
