@@ -29,8 +29,10 @@ _OTHERS = (
 # changes the cell between steps.
 _CHOOSING = ("argmax", "multinomial", "sample", "topk", "rand", "item", "backward")
 # What a sequence is taken apart by.
-_PARTS = ("enumerate", "zip", "reversed", "unbind", "split", "chunk", "transpose")
-_PARTS += ("permute", "flip", "size", "len")
+_PARTS = (
+    *("enumerate", "zip", "reversed", "unbind", "split", "chunk", "transpose"),
+    *("permute", "flip", "size", "len"),
+)
 _SEPARATE = """
 layers = [torch.nn.Linear(inputs + hidden, hidden) for _ in range(gates)]
 
