@@ -262,11 +262,15 @@ class GeneralRun {
       raise(ErrorKind::Runtime, "%s: the result is written to a tensor on another device than the arguments'",
             call_.op->schema.name.c_str());
     if (resizes && function_.num_inputs) require_no_internal_overlap(given);  // as it was given
-    if (resizes) resize_output(given, shape());
-    else if (!std::ranges::equal(given.shape(), shape()))
+    if ((!resizes || is_operand(given)) && !std::ranges::equal(given.shape(), shape()))
       raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
             format_sizes(given.shape()).c_str(), format_sizes(shape()).c_str());
+    if (resizes) resize_output(given, shape());
     return Tensor::share(&given);
+  }
+
+  bool is_operand(const TensorImpl& tensor) const {
+    return std::find(operands_, operands_ + num_operands_, &tensor) != operands_ + num_operands_;
   }
 
   // The input, or a copy of it if it partially overlaps the result: views with gaps or repeats, whose overlap is

@@ -358,3 +358,37 @@ def test_special_zeta_promotes_before_it_refuses():
     assert torch.special.zeta(half, torch.ones(2)).dtype is FLOAT
     with pytest.raises(NotImplementedError):
         torch.special.zeta(half, HALF)
+
+
+@pytest.mark.parametrize("op", [torch.add, torch.maximum, torch.bitwise_or])
+def test_an_operand_is_not_resized_to_receive_the_result(op):
+    x = torch.ones(1, 2, dtype=LONG)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        op(x, torch.ones(3, 2, dtype=LONG), out=x)
+    assert x.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("cut", "expected"),
+    [(torch.Tensor.tril_, [[1, 0], [1, 1]]), (torch.Tensor.triu_, [[1, 1], [0, 1]])],
+)
+def test_triangles_are_cut_in_matrices_that_share_memory(cut, expected):
+    matrix = torch.ones(2, 2)
+    assert cut(matrix.expand(3, 2, 2)).tolist() == [expected] * 3
+    assert matrix.tolist() == expected
+
+
+def test_one_step_of_integers_is_the_power_of_the_given_start():
+    assert torch.logspace(2.5, 4, 1, dtype=torch.int16).tolist() == [316]
+    assert torch.logspace(2.5, 4, 2, dtype=torch.int16).tolist() == [100, 10000]
+
+
+def test_put_takes_as_many_elements_as_indices():
+    with pytest.raises(IndexError, match="2 indices for 3 elements"):
+        torch.zeros(4).put_(torch.tensor([0, 1]), torch.ones(3))
+
+
+def test_classes_are_those_of_the_input_if_the_target_has_further_dims():
+    target = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    loss = F.multilabel_soft_margin_loss(torch.zeros(2), target, reduction="none")
+    torch.testing.assert_close(loss, torch.full((2,), 1.5 * math.log(2)))

@@ -9,6 +9,7 @@ from pellucid.diagnose.rules import (
     constants,
     double_precision,
     loader,
+    tiny_batch,
 )
 
 TABLE = """
@@ -110,6 +111,28 @@ def test_only_float64_arrays_become_float32(tmp_path):
     assert '{"größe": torch.from_numpy(a).float(), "b": ' in patched
     assert "from_numpy(b[rows]).float()}" in patched
     assert "net(torch.tensor(a).float()), torch.from_numpy(labels[rows]))" in patched
+
+
+def test_only_names_of_the_program_become_float32(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        'print("größe: call x.double(), torch.float64")  # x.double()\n'
+        'y = f("é", x.double().to(torch.float64)); "torch.double"\n'
+        "z = (x\n     .double())\n"
+    )
+    patched = double_precision._patch(str(path), ()).apply(path.read_text())
+    first = path.read_text().splitlines()[0]
+    new = 'y = f("é", x.float().to(torch.float32)); "torch.double"'
+    assert patched.splitlines() == [first, new, "z = (x", "     .float())"]
+
+
+@pytest.mark.parametrize(("size", "is_found"), [("64", False), ("chosen()", True)])
+def test_samples_one_by_one_are_no_small_batches(facts_of, size, is_found):
+    text = f"loader = DataLoader(data, batch_size={size})\n"
+    path, facts = facts_of(text, own_share=lambda *names: 0.9)
+    facts.settings = {"files": [path], "rows": [1, 1]}
+    facts.ranges = lambda name: {(path, 1): (2.0, 9)}
+    assert bool(tiny_batch.find(facts)) is is_found
 
 
 def test_workers_are_kept_only_for_several_epochs(facts_of):

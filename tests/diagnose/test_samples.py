@@ -167,8 +167,8 @@ def test_a_full_recording_ends_the_program_and_knows_what_it_holds(
 def test_a_search_in_a_list_and_frames_without_a_line_are_known(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("words = list(range(9))\nplace = words.index(3)\nfirst = 1\n")
-    assert "a dict or a set" in python_time._fix(str(path), 2)
-    assert "once" in python_time._fix(str(path), 3)
+    assert "a dict or a set" in python_time._fix(str(path), 2, [])
+    assert python_time._fix(str(path), 3, [(str(path), 3)]) is None
     code = SimpleNamespace(co_filename=str(path))
     outer = SimpleNamespace(f_code=code, f_lineno=2, f_back=None)
     taken = Samples()

@@ -18,8 +18,9 @@ from tests.diagnose import clock
 
 import pellucid as torch
 from pellucid import diagnose
-from pellucid.diagnose import trials
-from pellucid.diagnose.findings import KINDS, Finding, Patch
+from pellucid.diagnose import experiments, trials
+from pellucid.diagnose.budget import Budget
+from pellucid.diagnose.findings import KINDS, Finding, Patch, Replay, Report
 from pellucid.diagnose.judging import best_of_each_line, is_proved, is_worth, judge
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -83,6 +84,7 @@ FAULTY = {
     "pairwise": ("bandwidth", "diff = pts[", "torch.cdist(pts, centers, "),
     "closures": ("leak", "callbacks.append(report(x))", None),
     "cell": ("overhead", "f = torch.sigmoid", None),
+    "fused_cell": ("overhead", "gates = self.of_input(x[:, t])", None),
     "samples_again": ("data", "re.sub(", "@functools.cache"),
     "anomaly_context": ("overhead", "detect_anomaly()", "set_detect_anomaly(False)"),
     "numpy": ("compute", "torch.from_numpy(", "standard_normal((256, 256))).float()"),
@@ -134,6 +136,7 @@ SOUND = (
     *("penalty", "rare_penalty", "transposed", "channels_last", "warm_up"),
     *("latency", "sweep", "hooks", "best", "average", "memory", "state", "search"),
     *("carried", "unpacked", "inner_steps", "held_out", "line_search", "online"),
+    "decoder",
 )
 
 
@@ -190,6 +193,28 @@ def test_the_command_measures_fixes_in_pairs(tmp_path):
 
 def runs(*seconds, output="", peak=100):
     return [{"seconds": s, "output": output, "peak": peak} for s in seconds]
+
+
+def test_a_replay_that_gains_less_than_a_twentieth_is_dropped(monkeypatch):
+    gains = {"fast": (3.0, 2.8, 3.2), "equal": (1.02, 1.0, 1.04), "rare": (3, 2.8, 3.2)}
+    gains["unsteady"] = 1.3, 1.04, 1.6
+    shares = dict.fromkeys(gains, 0.5) | {"rare": 0.05}
+    findings = [
+        Finding(
+            "copy", "a.py", k, text, "", "", shares[text], replay=Replay("", "", "")
+        )
+        for k, text in enumerate(gains, 1)
+    ]
+    report = Report("copy", {"copy": 1.0}, 10.0, 1, "", 1.0, findings=findings)
+
+    def replayed(wanted, seconds):
+        for finding in wanted:
+            finding.replayed_gain = gains[finding.text]
+
+    monkeypatch.setattr(experiments, "replay", replayed)
+    experiments.measure(None, report, Budget())
+    assert [finding.text for finding in report.findings] == ["fast"]
+    assert report.dropped == ["equal", "rare", "unsteady"]
 
 
 def test_what_measures_nothing_is_dropped(tmp_path):

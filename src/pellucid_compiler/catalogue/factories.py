@@ -246,11 +246,12 @@ def _spaced(name, start, end, steps, dtype, of):
         is_complex(dtype) or not has_complex,
         f"{name}: complex numbers do not fit into {dtype}; give a complex dtype",
     )
+    exact = "complex128" if has_complex else "float64"
+    only = to(start, exact)  # of one step, also if the dtype is an integer's
     if is_integer(dtype):
         require_fits(name, start, dtype)
         require_fits(name, end, dtype)
         start, end = cast(start, dtype), cast(end, dtype)
-    exact = "complex128" if has_complex else "float64"
     first, last = to(start, exact), to(end, exact)
     gap = (last - first) / to(where(steps > 1, steps - 1, 1), exact)
 
@@ -258,7 +259,7 @@ def _spaced(name, start, end, steps, dtype, of):
         ahead = first + gap * cast(i, exact)
         back = last - gap * cast(steps - 1 - i, exact)
         return cast(
-            of(where(i < steps // 2, ahead, where(steps == 1, first, back))), dtype
+            of(where(i < steps // 2, ahead, where(steps == 1, only, back))), dtype
         )
 
     return tabulate([steps], element)

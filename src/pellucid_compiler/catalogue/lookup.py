@@ -134,6 +134,7 @@ def put(x, index, source, accumulate):
         "put: {} indices for {} elements of source",
         count,
         num_elements(source),
+        error=IndexError,
     )
     places, values = reshape(index, [count]), reshape(source, [count])
     flat = scatter(

@@ -210,6 +210,7 @@ channel_shuffle.gradients_seen_as(
 @loop(
     "tril(Tensor self, SymInt diagonal=0) -> Tensor",
     inplace=True,
+    writes_shared=True,
     backward="tril",
 )
 def tril(x, diagonal):
@@ -220,6 +221,7 @@ def tril(x, diagonal):
 @loop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
     inplace=True,
+    writes_shared=True,
     backward="triu",
 )
 def triu(x, diagonal):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import linecache
-import re
 from collections import defaultdict
 from collections.abc import Collection
 
@@ -62,31 +61,48 @@ def _patch(file: str, doubles: Collection[str]) -> Patch | None:
     of ``doubles``, bound to these names, or whose expression shows it. Labels stay.
     """
     tree = tree_of(file)
+    nodes = list(ast.walk(tree)) if tree else []
     bound = {
         id(node.value)
-        for node in (ast.walk(tree) if tree else ())
+        for node in nodes
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in doubles
     }
-    ends: dict[int, list[int]] = defaultdict(list)  # of calls, by line
-    for node in ast.walk(tree) if tree else ():
+    lines = [line.rstrip("\n").encode() for line in linecache.getlines(file)]
+    # Of each line the names that are replaced: columns, which count bytes, and a text.
+    names: dict[int, list[tuple[int, int, bytes]]] = defaultdict(list)
+    for node in nodes:
+        name = _wide_name(node)
+        if name is not None:
+            end = name.end_col_offset or 0
+            by = b"float" if isinstance(node, ast.Call) else b"float32"
+            names[name.end_lineno or 0].append((end - len(name.attr), end, by))
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if not is_call or not _is_from_numpy(node):  # type: ignore[arg-type]
             continue
-        if id(node) in bound or _is_floating(node.args[0], doubles):  # type: ignore[attr-defined]
-            ends[node.end_lineno].append(node.end_col_offset)  # type: ignore[attr-defined]
+        number, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        is_wide = id(node) in bound or _is_floating(node.args[0], doubles)  # type: ignore[attr-defined]
+        if is_wide and not lines[number - 1][end:].startswith(b"."):
+            names[number].append((end, end, b".float()"))
     edits: dict[int, str] = {}
-    for number, line in enumerate(linecache.getlines(file), 1):
-        new = text = line.rstrip("\n")
-        for end in sorted(ends[number], reverse=True):
-            place = len(text.encode()[:end].decode())  # columns count bytes
-            if not text[place:].startswith("."):
-                new = f"{new[:place]}.float(){new[place:]}"
-        new = re.sub(r"\.double\(\)", ".float()", new)
-        new = re.sub(r"\btorch\.(float64|double)\b", "torch.float32", new)
-        if new != text:
-            edits[number] = new
+    for number, own in names.items():
+        new = lines[number - 1]
+        for begin, end, by in sorted(own, reverse=True):
+            if new[begin:end] in (b"double", b"float64", b""):  # not so in f-strings
+                new = new[:begin] + by + new[end:]
+        if new != lines[number - 1]:
+            edits[number] = new.decode()
     changes = tuple((number, number, (new,)) for number, new in sorted(edits.items()))
     return Patch(file, changes) if changes else None
+
+
+def _wide_name(node: ast.AST) -> ast.Attribute | None:
+    """The attribute that makes float64: of ``x.double()``, or ``torch.float64``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        is_method = node.func.attr == "double" and not node.args
+        return node.func if is_method else None
+    if isinstance(node, ast.Attribute) and node.attr in ("float64", "double"):
+        return node if ast.unparse(node.value) == "torch" else None
+    return None
 
 
 def _is_floating(array: ast.expr, doubles: Collection[str]) -> bool:

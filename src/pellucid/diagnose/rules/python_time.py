@@ -1,17 +1,22 @@
-"""A loop whose time is Python's own: parsing, lists of numbers, making objects."""
+"""A loop whose time is Python's own: parsing, lists of numbers, making objects.
+
+Only where the source shows that a better form exists: the same work in every round, an
+array computed item by item, a search in a list.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pellucid.diagnose.edits import enclosing, statement_at, tree_of
 from pellucid.diagnose.findings import Finding
-from pellucid.diagnose.samples import hottest
+from pellucid.diagnose.repeating import changed_names, is_same_work
+from pellucid.diagnose.samples import Place, hottest
 from pellucid.diagnose.verdict import Facts
 from pellucid.profiler._timeline.columns import grouped
 from pellucid.profiler._timeline.log import Kind
@@ -24,6 +29,7 @@ _LONG, _MOST = 2e5, 0.6
 _OTHERS = "torch.save", "torch.load", "Tensor.__repr__", LOADER
 _LOOPS = ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
 _WORK = _LOOPS | ast.For | ast.Call
+_ARRAYS = "np.", "numpy.", "torch."
 _ONCE = "do it once, before the loop, and keep tensors; or in workers of a DataLoader"
 _SEARCHED = "look it up in a dict or a set: a list is searched from its beginning"
 _BY_ITEMS = "compute with the whole array or tensor, not item by item; or do it once"
@@ -35,6 +41,7 @@ def find(facts: Facts) -> list[Finding]:
         return []  # asleep: ``sleeps.py``
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     counts: dict[tuple[str, int], int] = defaultdict(int)
+    frames: dict[tuple[str, int], Counter[tuple[Place, ...]]] = defaultdict(Counter)
     for gap in _gaps(facts):
         stacks = [stack for row in gap.rows for stack in facts.sampled.get(row, ())]
         place = hottest(stacks)
@@ -42,10 +49,13 @@ def find(facts: Facts) -> list[Finding]:
             place = gap.file, _between(gap.file, gap.previous, gap.following)
         seconds[place] += sum(gap.lengths) / 1e9
         counts[place] += len(gap.lengths)
+        frames[place].update(_frames_of(facts, gap, place, stacks))
     findings = []
     for (file, number), spent in seconds.items():
         share = facts.share_of(spent)
-        if share >= _SHARE:
+        ((stack, _),) = frames[file, number].most_common(1)
+        fix = _fix(file, number, stack) if share >= _SHARE else None
+        if fix is not None:
             findings.append(
                 Finding.at(
                     file,
@@ -53,7 +63,7 @@ def find(facts: Facts) -> list[Finding]:
                     kind="overhead",
                     evidence=f"{share:.0%} of the time is Python's own, here and in "
                     f"the next lines, {counts[file, number]} times",
-                    fix=_fix(file, number),
+                    fix=fix,
                     share=share,
                 )
             )
@@ -73,13 +83,52 @@ class _Gap:
     lengths: list[float]
 
 
-def _fix(file: str, number: int) -> str:
-    """Of a search in a sequence, of a comprehension, or of other statements."""
+def _frames_of(
+    facts: Facts, gap: _Gap, place: Place, stacks: Sequence[tuple[Place, ...]]
+) -> Sequence[tuple[Place, ...]]:
+    """The frames around a place of a gap, the innermost first: those of the samples,
+    else of the call behind.
+    """
+    sampled = [stack for stack in stacks if place in stack]
+    if sampled:
+        return [stack[stack.index(place) :] for stack in sampled]
+    behind = facts.log.frames(int(facts.log.columns.line[gap.rows[0]]))
+    own = tuple((f.file, f.number) for f in behind if f.is_user)
+    here, scopes = _scopes(*place)[:1], [_scopes(*one)[:1] for one in own]
+    outer = scopes.index(here) + 1 if here in scopes else 0
+    return [(place, *own[outer:])]
+
+
+def _fix(file: str, number: int, frames: Sequence[Place]) -> str | None:
+    """Of a search in a sequence, of a comprehension over an array, or of the same work
+    in every round; None of work that may be as short as it can be.
+    """
     statement = statement_at(file, number)
     nodes = list(ast.walk(statement)) if statement is not None else []
     if any(isinstance(node, ast.Attribute) and node.attr == "index" for node in nodes):
         return _SEARCHED
+    if any(_is_by_items(node, changed_names(tree_of(file))) for node in nodes):
+        return _BY_ITEMS
+    if not is_same_work(frames):
+        return None
     return _BY_ITEMS if any(isinstance(node, _LOOPS) for node in nodes) else _ONCE
+
+
+def _is_by_items(node: ast.AST, changed: set[str]) -> bool:
+    """Whether a node makes an array or a tensor of numbers that a comprehension
+    computes, of what the program does not add to meanwhile.
+    """
+    if not (isinstance(node, ast.Call) and len(node.args) == 1):
+        return False
+    made = node.args[0]
+    if not isinstance(made, ast.ListComp) or not isinstance(made.elt, ast.BinOp):
+        return False
+    names = {n.id for g in made.generators for n in ast.walk(g.iter) if _is_name(n)}  # type: ignore[attr-defined]
+    return ast.unparse(node.func).startswith(_ARRAYS) and not names & changed
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
 
 
 def _gaps(facts: Facts) -> Iterator[_Gap]:

@@ -62,7 +62,9 @@ def _sizes(file: str) -> Iterator[tuple[int, ast.Call, ast.expr | None]]:
 
 
 def _seen(facts: Facts, file: str) -> Iterator[tuple[int, ast.Call, ast.expr]]:
-    """Loaders whose sizes the source does not show, where modules got few rows."""
+    """Loaders whose sizes the source does not show, where modules got few rows. Modules
+    get few rows of a large batch too, in a loop over its samples.
+    """
     rows = facts.settings.get("rows", ())
     if not rows or max(rows) > _FEW or not facts.ranges(LOADER):
         return
@@ -71,5 +73,6 @@ def _seen(facts: Facts, file: str) -> Iterator[tuple[int, ast.Call, ast.expr]]:
         is_call = isinstance(node, ast.Call)
         if is_call and ast.unparse(node.func).rpartition(".")[2] == "DataLoader":  # type: ignore[attr-defined]
             for keyword in node.keywords:  # type: ignore[attr-defined]
-                if keyword.arg == "batch_size":
+                is_size = keyword.arg == "batch_size"
+                if is_size and constant_of(tree, keyword.value) is None:
                     yield max(rows), node, keyword.value  # type: ignore[misc]

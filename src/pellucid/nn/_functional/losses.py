@@ -157,13 +157,17 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross-entropy of every class, averaged over the last dim."""
+    """The binary cross-entropy of every class, averaged over ``input``'s last dim.
+
+    A ``target`` of more dims than ``input`` is averaged over the dim of that number.
+    """
     number = reduction_number(size_average, reduce, reduction)
     likely = target * _nn.log_sigmoid(input)
     loss = -(likely + (1 - target) * _nn.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss.sum(-1) / input.size(-1), number)
+    classes = input.dim() - 1
+    return _reduced(loss.sum(classes) / input.size(classes), number)
 
 
 def cosine_embedding_loss(
