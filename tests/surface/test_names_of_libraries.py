@@ -45,6 +45,16 @@ print("pellucid.distributed.elastic" in sys.modules)
     assert done.stdout.split() == ["False"] * 3
 
 
+def test_modules_of_quantization_have_their_former_names():
+    from pellucid.ao.quantization import observer, quantize, stubs
+    from pellucid.quantization.observer import MinMaxObserver
+    from pellucid.quantization.quantize import quantize as former
+    from pellucid.quantization.stubs import QuantStub
+
+    assert MinMaxObserver is observer.MinMaxObserver and former is quantize
+    assert QuantStub is stubs.QuantStub
+
+
 @pytest.mark.parametrize("name", ["eig", "lstsq", "matrix_rank", "solve", "symeig"])
 def test_removed_functions_name_what_replaced_them(name):
     with pytest.raises(

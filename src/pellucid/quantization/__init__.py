@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 from pellucid._package.submodules import submodules
 from pellucid.ao.quantization import (
     DeQuantStub,
@@ -202,5 +205,14 @@ __all__ = [
     "swap_module",
     "weight_observer_range_neg_127_to_127",
 ]
+
+for _name in (
+    *("fake_quantize", "fuse_modules", "observer", "qconfig", "quant_type"),
+    *("quantization_mappings", "quantize", "stubs"),
+):
+    _module = import_module(f"pellucid.ao.quantization.{_name}")
+    sys.modules[f"{__name__}.{_name}"] = _module
+    globals().setdefault(_name, _module)  # quantize is a function, too
+del _module, _name
 
 __getattr__ = submodules(__name__)
