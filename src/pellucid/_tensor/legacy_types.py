@@ -22,7 +22,7 @@ class tensortype(type):
     """The metaclass of ``FloatTensor`` and the other types."""
 
     dtype: _C.dtype
-    layout: Any = _C.strided
+    layout: _C.layout = _C.strided
 
     def __call__(cls, *args: Any) -> Tensor:
         """An empty tensor, an uninitialised one of the given sizes, or the given
@@ -50,9 +50,9 @@ class tensortype(type):
         return _C.tensor(data, device="cpu").to(cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        if not isinstance(instance, Tensor) or instance.dtype != cls.dtype:
+        if not isinstance(instance, Tensor):
             return False
-        return instance.layout == cls.layout
+        return (instance.dtype, instance.layout) == (cls.dtype, cls.layout)
 
 
 _TYPES = {
