@@ -17,7 +17,7 @@ from pellucid._package.calls import offered
 
 # Libraries that the runtime replaces: linear algebra, products, threads, transforms.
 has_lapack = has_openmp = has_spectral = offered.value(True)
-has_mkl = has_mkldnn = has_cuda = has_cudnn = has_mps = offered.value(False)
+has_mkl = offered.value(False)
 
 
 def user_backend() -> Any:

@@ -13,7 +13,7 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 
 __all__ = [
     "allow_in_graph",

@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.distributed._stores.errors import DistBackendError as DistBackendError
 from pellucid.distributed._stores.errors import DistError as DistError
 from pellucid.distributed._stores.errors import DistNetworkError as DistNetworkError

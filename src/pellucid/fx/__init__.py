@@ -6,7 +6,7 @@ the runtime. Read ``node.py``, ``graph.py``, ``graph_module.py``, then ``proxy.p
 ``_symbolic_trace.py``.
 """
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.fx import immutable_collections as immutable_collections
 from pellucid.fx._symbolic_trace import PH as PH
 from pellucid.fx._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta

@@ -11,7 +11,7 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403 - the names are Python's
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.multiprocessing.reductions import init_reductions
 from pellucid.multiprocessing.spawn import (
     ENV_VAR_PARALLEL_START,

@@ -1,7 +1,7 @@
 """Optimizers and learning rate schedulers. Read ``optimizer.py`` first."""
 
+from pellucid._package.calls.submodules import submodules
 from pellucid._package.homes import put_homes as _put_homes
-from pellucid._package.submodules import submodules
 from pellucid.optim import lr_scheduler, swa_utils
 from pellucid.optim._swapping import swap_in_optimizer_params_and_state
 from pellucid.optim.adagrad import Adadelta, Adagrad

@@ -4,7 +4,7 @@
 PyTorch's, so that each side reads the other's packages of Python code.
 """
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.package.file_structure_representation import Directory
 from pellucid.package.glob_group import GlobGroup
 from pellucid.package.importer import (

@@ -6,7 +6,7 @@ made at first use. Imported lazily. Read next: ``_profile.py``, ``_build.py``,
 ``_table.py``.
 """
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.profiler import itt as itt
 from pellucid.profiler._actions import DeviceType as DeviceType
 from pellucid.profiler._actions import ProfilerAction as ProfilerAction

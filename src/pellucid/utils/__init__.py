@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.utils import hooks
 
 if TYPE_CHECKING:

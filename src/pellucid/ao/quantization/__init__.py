@@ -5,7 +5,7 @@ The graph mode flow, ``quantize_fx``, and its tables are imported at first use.
 
 from __future__ import annotations
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.ao.quantization.accuracy import AccuracyReport, accuracy_report
 from pellucid.ao.quantization.fake_quantize import (
     FakeQuantize,

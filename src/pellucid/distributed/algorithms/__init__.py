@@ -1,6 +1,6 @@
 """``torch.distributed.algorithms``: uneven inputs, communication hooks, averagers."""
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]

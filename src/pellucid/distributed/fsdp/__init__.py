@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.distributed.fsdp._fully_shard import (
     FSDPModule,
     UnshardHandle,

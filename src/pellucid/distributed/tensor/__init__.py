@@ -4,7 +4,7 @@
 sharding by rules derived from the op's declaration.
 """
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.distributed.device_mesh import DeviceMesh as DeviceMesh
 from pellucid.distributed.device_mesh import init_device_mesh as init_device_mesh
 from pellucid.distributed.tensor._api import (

@@ -1,7 +1,7 @@
 """The layers, by family; ``pellucid.nn`` re-exports them."""
 
+from pellucid._package.calls.submodules import submodules
 from pellucid._package.homes import put_homes as _put_homes
-from pellucid._package.submodules import submodules
 from pellucid.nn.modules.activation import (
     CELU,
     ELU,

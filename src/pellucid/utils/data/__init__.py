@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 from pellucid.utils.data._collate import default_collate, default_convert
 from pellucid.utils.data.dataloader import DataLoader, get_worker_info
 from pellucid.utils.data.dataset import (

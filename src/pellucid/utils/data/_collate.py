@@ -15,7 +15,7 @@ import pellucid
 from pellucid import Tensor
 
 _Map = dict[Any, Callable[..., Any]]
-# Found in the ``dtype.str`` of NumPy arrays that are no numbers.
+# Found in the ``dtype.str`` of NumPy arrays of strings and objects.
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 

@@ -1,6 +1,6 @@
 """``torch.utils.data._utils``: internals of data loading that libraries import."""
 
-from pellucid._package.submodules import submodules
+from pellucid._package.calls.submodules import submodules
 
 """``torch.utils.data._utils``: internals of data loading that libraries import."""
 

@@ -3,7 +3,7 @@
 PyTorch imports most modules of its packages, so programs read
 ``torch.utils.data._utils.collate`` without an import. ``submodules`` is a package's
 ``__getattr__``, which imports them at first use. (Attributes of the modules ``torch``
-and ``torch.nn`` are read in every call and must stay fast: see ``lazy.py``.)
+and ``torch.nn`` are read in every call and must stay fast: see ``_package/lazy.py``.)
 """
 
 from __future__ import annotations
