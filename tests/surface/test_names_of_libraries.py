@@ -4,6 +4,7 @@ import collections
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -93,6 +94,52 @@ def test_loaders_say_what_kind_they_are():
         1,
         0,
     ]
+
+
+def test_an_optimizer_in_pytorchs_manner():
+    from pellucid.optim import optimizer as helpers
+
+    class Descent(helpers.Optimizer):
+        __doc__ = f"Descends.\n\n{helpers._foreach_doc}"
+
+        @helpers._disable_dynamo_if_unsupported()
+        def descend(self, params, grads, rate):
+            helpers._view_as_real(params, grads)
+            for p, grad in zip(params, grads, strict=True):
+                p.sub_(grad * helpers._get_value(rate))
+
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                grads = [p.grad for p in group["params"]]
+                grouped = self._group_tensors_by_device_and_dtype(
+                    [group["params"], grads]
+                )
+                for (params, of_group), _ in grouped.values():
+                    helpers._device_dtype_check_for_fused(params[0].real)
+                    self.descend(params, of_group, group["lr"])
+
+    real = torch.ones(2, requires_grad=True)
+    complex_ = torch.ones(1, dtype=torch.complex64, requires_grad=True)
+    (real.sum() + (complex_ * (1 + 2j)).real.sum()).backward()
+    Descent([real, complex_], {"lr": torch.tensor(0.5)}).step()
+    assert real.tolist() == [0.5, 0.5] and complex_.tolist() == [0.5 + 1j]
+    with pytest.raises(RuntimeError, match=r"floating-point dtypes, not torch\.int64"):
+        helpers._device_dtype_check_for_fused(torch.tensor([1]))
+
+
+def test_a_scheduler_of_a_library_asks_for_its_rates():
+    from pellucid.optim.lr_scheduler import _enable_get_lr_call
+
+    layer = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with warnings.catch_warnings(record=True) as seen, _enable_get_lr_call(scheduler):
+        warnings.simplefilter("always")
+        assert scheduler.get_lr() == [1.0]
+    assert not seen
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        scheduler.get_lr()
 
 
 def test_tensors_are_taken_up_to_a_size():

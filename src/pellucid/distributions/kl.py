@@ -50,7 +50,7 @@ from pellucid.distributions.wishart import Wishart
 __all__ = ["kl_divergence", "register_kl"]
 
 _Rule = Callable[[Any, Any], Tensor]
-_RULES: dict[tuple[type, type], _Rule] = {}
+_KL_REGISTRY: dict[tuple[type, type], _Rule] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[_Rule], _Rule]:
@@ -60,7 +60,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[_Rule], _Rule]:
             raise TypeError(f"register_kl takes types of distributions, not {family!r}")
 
     def declare(rule: _Rule) -> _Rule:
-        _RULES[type_p, type_q] = rule
+        _KL_REGISTRY[type_p, type_q] = rule
         return rule
 
     return declare
@@ -70,7 +70,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """``E_p[log p - log q]``; ``NotImplementedError`` for a pair without a rule."""
     for first in type(p).__mro__:
         for second in type(q).__mro__:
-            rule = _RULES.get((first, second))
+            rule = _KL_REGISTRY.get((first, second))
             if rule is not None:
                 return rule(p, q)
     raise NotImplementedError(

@@ -14,7 +14,7 @@ from pellucid import _C, Tensor
 _TensorMeta = type(Tensor)
 
 
-class _MarkedMeta(_TensorMeta):  # type: ignore[valid-type, misc]
+class _ParameterMeta(_TensorMeta):  # type: ignore[valid-type, misc]
     """``isinstance`` accepts tensors with the class's mark.
 
     A Tensor subclass keeps its class when it becomes a Parameter or Buffer and is
@@ -32,7 +32,7 @@ class _MarkedMeta(_TensorMeta):  # type: ignore[valid-type, misc]
         )
 
 
-class Parameter(Tensor, metaclass=_MarkedMeta):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is part of a module's state and is optimised.
 
     Shares storage with ``data``; always a leaf of the autograd graph.
@@ -87,7 +87,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
 _C._set_parameter_class(Parameter)  # ops treat instances as plain tensors
 
 
-class Buffer(Tensor, metaclass=_MarkedMeta):
+class Buffer(Tensor, metaclass=_ParameterMeta):
     """A tensor that is part of a module's state and is not optimised.
 
     ``persistent=False`` keeps it out of the state dict.

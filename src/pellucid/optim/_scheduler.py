@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
-from typing import Any
+from typing import Any, Self
 
 from pellucid import Tensor
 from pellucid.optim.optimizer import Group, Optimizer
@@ -47,6 +47,20 @@ def require_optimizer(optimizer: object) -> Any:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"a scheduler takes an Optimizer, not {optimizer!r:.100}")
     return optimizer
+
+
+class _enable_get_lr_call:
+    """The scope in which ``get_lr`` does not warn; schedulers of libraries enter it."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.scheduler = o
+
+    def __enter__(self) -> Self:
+        self.scheduler._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.scheduler._get_lr_called_within_step = False
 
 
 class LRScheduler:
@@ -129,15 +143,12 @@ class LRScheduler:
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
             compute = self.get_lr
             if epoch is not None:
                 compute = getattr(self, "_get_closed_form_lr", compute)
             values = compute()
-        finally:
-            self._get_lr_called_within_step = False
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
             set_rate(group, value)
         self._last_lr = rates(self.optimizer)

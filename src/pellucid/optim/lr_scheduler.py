@@ -20,6 +20,7 @@ from pellucid.optim._factor_schedulers import (
     StepLR,
 )
 from pellucid.optim._scheduler import LRScheduler
+from pellucid.optim._scheduler import _enable_get_lr_call as _enable_get_lr_call
 
 _LRScheduler = LRScheduler  # PyTorch's name before 2.0, from which programs derive
 

@@ -18,6 +18,52 @@ from typing import Any, TypeAlias
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid.optim._helpers import (
+    DeviceDict as DeviceDict,
+)
+from pellucid.optim._helpers import (
+    _capturable_doc as _capturable_doc,
+)
+from pellucid.optim._helpers import (
+    _default_to_fused_or_foreach as _default_to_fused_or_foreach,
+)
+from pellucid.optim._helpers import (
+    _device_dtype_check_for_fused as _device_dtype_check_for_fused,
+)
+from pellucid.optim._helpers import (
+    _differentiable_doc as _differentiable_doc,
+)
+from pellucid.optim._helpers import (
+    _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported,
+)
+from pellucid.optim._helpers import (
+    _foreach_doc as _foreach_doc,
+)
+from pellucid.optim._helpers import (
+    _fused_doc as _fused_doc,
+)
+from pellucid.optim._helpers import (
+    _get_capturable_supported_devices as _get_capturable_supported_devices,
+)
+from pellucid.optim._helpers import (
+    _get_scalar_dtype as _get_scalar_dtype,
+)
+from pellucid.optim._helpers import (
+    _get_value as _get_value,
+)
+from pellucid.optim._helpers import (
+    _maximize_doc as _maximize_doc,
+)
+from pellucid.optim._helpers import (
+    _stack_if_compiling as _stack_if_compiling,
+)
+from pellucid.optim._helpers import (
+    _use_grad_for_differentiable as _use_grad_for_differentiable,
+)
+from pellucid.optim._helpers import (
+    _view_as_real as _view_as_real,
+)
+from pellucid.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from pellucid.utils.hooks import RemovableHandle
 
 Group = dict[str, Any]
@@ -96,6 +142,10 @@ class Optimizer:
     ``params`` is an iterable of tensors, of (name, tensor) pairs, or of dicts, each
     with "params" and options of its own; ``defaults`` fills in the options.
     """
+
+    _group_tensors_by_device_and_dtype = staticmethod(
+        _group_tensors_by_device_and_dtype
+    )
 
     _takes_complex = True
     _has_complex = False
@@ -494,37 +544,3 @@ def check_options(
         raise RuntimeError("fused=True cannot be differentiated; leave it out")
     if fused and foreach:
         raise RuntimeError("fused=True and foreach=True exclude each other")
-
-
-# Helpers of PyTorch that optimizers of libraries call.
-
-
-def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a step record gradients if the option ``differentiable`` is set."""
-
-    @functools.wraps(step)
-    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        with pellucid.set_grad_enabled(bool(self.defaults["differentiable"])):
-            return step(self, *args, **kwargs)
-
-    return run
-
-
-def _default_to_fused_or_foreach(
-    params: list[Tensor], differentiable: bool, use_fused: bool = False
-) -> tuple[bool, bool]:
-    """PyTorch's defaults of ``fused`` and ``foreach``; both are for accelerators."""
-    if differentiable:
-        return False, False
-    plain = all(p is None or type(p) in (Tensor, pellucid.nn.Parameter) for p in params)
-    given = [p for p in params if p is not None]
-    devices = {p.device.type for p in given}
-    fused = use_fused and plain and "meta" not in devices
-    fused = fused and all(p.is_floating_point() for p in given)
-    return fused, plain and not fused and not devices & {"cpu", "meta"}
-
-
-def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
-    """The devices on which steps can be captured as graphs: PyTorch's list."""
-    found = ["cuda", "xpu", "hpu", "privateuseone"]
-    return [*found, "xla"] if supports_xla else found

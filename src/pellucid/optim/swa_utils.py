@@ -15,6 +15,9 @@ from pellucid.nn import Module
 from pellucid.nn.modules.batchnorm import _BatchNorm
 from pellucid.optim.lr_scheduler import LRScheduler
 from pellucid.optim.optimizer import Optimizer
+from pellucid.utils._foreach_utils import (
+    _group_tensors_by_device_and_dtype as _group_tensors_by_device_and_dtype,
+)
 
 __all__ = [
     "SWALR",
