@@ -62,15 +62,13 @@ def _disable_dynamo_if_unsupported(
 
 
 def _get_value(x: Any) -> Any:
-    """The number of a tensor of one element, unless it is compiled; others as given."""
-    if not isinstance(x, Tensor) or pellucid.compiler.is_compiling():
-        return x
-    return x.item()
+    """The number of a tensor of one element; others as given."""
+    return x.item() if isinstance(x, Tensor) else x
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    """A list of tensors, as one if it is compiled."""
-    return pellucid.stack(x) if pellucid.compiler.is_compiling() else x
+    """The tensors as they are: what is compiled runs as Python, too."""
+    return x
 
 
 def _get_scalar_dtype(is_fused: bool | None = None) -> pellucid.dtype:
