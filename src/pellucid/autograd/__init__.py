@@ -7,7 +7,7 @@ Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, overload
 
@@ -72,7 +72,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _chosen(inputs: _Inputs, caller: str) -> tuple[Any, ...]:
     """At least one input; those of a dict are its values."""
-    if isinstance(inputs, Mapping):
+    if isinstance(inputs, dict):
         if type(inputs) is not dict:
             raise TypeError(
                 f"{caller}() takes inputs as a Tensor, a sequence or a dict, not "
@@ -155,7 +155,7 @@ def grad(
     `allow_unused` gives None for an input that the outputs do not depend on,
     `materialize_grads` gives zeros.
     """
-    if isinstance(inputs, Mapping):
+    if isinstance(inputs, dict):
         results = grad(
             *(outputs, _chosen(inputs, "grad"), grad_outputs, retain_graph),
             *(create_graph, only_inputs, allow_unused, is_grads_batched),

@@ -1,6 +1,6 @@
 """Intel's oneDNN: not used; kernels are generated."""
 
-enabled = True  # whether it would be used
+enabled = True  # may be set, which changes nothing: oneDNN is not used
 
 
 def is_available() -> bool:

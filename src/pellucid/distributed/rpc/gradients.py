@@ -55,7 +55,7 @@ class Context:
         return known, (self.number,)
 
     def _context_id(self) -> int:
-        """Its number, as PyTorch's method says."""
+        """Its number."""
         return self.number
 
     def _known_worker_ids(self) -> set[int]:

@@ -38,10 +38,6 @@ _worker_init_fn_t: TypeAlias = Callable[[int], None]
 _BaseDataLoaderIter: TypeAlias = Iterator[Any]
 
 
-class _SingleProcessDataLoaderIter:
-    """PyTorch's iterator class, for ``isinstance``; iterators are generators here."""
-
-
 class _MultiProcessingDataLoaderIter:
     """PyTorch's iterator class, for ``isinstance``; iterators are generators here."""
 
